@@ -197,7 +197,7 @@ fn ask_with_indexes(
     )?;
     // Those of an earlier run.
     let schema = database.table(TABLE)?.schema();
-    for index in schema.indexes() {
+    for index in schema.row_indexes() {
         if INDEXED.iter().any(|known| known.index == index.name) {
             database.drop_index(TABLE, &index.name)?;
         }

@@ -45,7 +45,7 @@ pub fn parts(schema: &Schema) -> Vec<String> {
 /// The indexes that this text can describe: those on fields, of all rows. Others, like checks, need
 /// a statement.
 fn plain_indexes(schema: &Schema) -> impl Iterator<Item = &Index> {
-    schema.indexes().iter().filter(|index| !index.is_computed())
+    schema.row_indexes().filter(|index| !index.is_computed())
 }
 
 fn field_text(field: &Field) -> String {

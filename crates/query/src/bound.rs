@@ -229,6 +229,18 @@ impl Bound {
         visit_operands!(&mut self.node, visit, iter_mut mut);
     }
 
+    /// Puts an expression in place of each operand; false where there is none for one, when what
+    /// has become of the expression means nothing.
+    pub(crate) fn replace_operands(&mut self, by: &dyn Fn(&Self) -> Option<Self>) -> bool {
+        let mut all = true;
+        let visit = &mut |operand: &mut Self| match by(operand) {
+            Some(found) => *operand = found,
+            None => all = false,
+        };
+        visit_operands!(&mut self.node, visit, iter_mut mut);
+        all
+    }
+
     /// Adds the positions of the fields that it reads.
     pub(crate) fn collect_fields(&self, fields: &mut std::collections::BTreeSet<usize>) {
         if let Node::Field(position) = self.node {

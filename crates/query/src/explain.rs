@@ -83,6 +83,8 @@ pub enum Reading {
     Key,
     /// No row: what is counted is known.
     Counted,
+    /// No row, or those alone that the reader does not see: groups are kept of a rollup.
+    Rollup,
     /// No row but those at the ends of indexes, or in the zone of the least or greatest value.
     Edges,
     /// The first rows in the order of an index.
@@ -250,9 +252,25 @@ impl Display for Explanation {
             write!(f, ", rows read {rows_read}, passed {rows_passed}")?;
         }
         f.write_str(")\n")?;
-        // Parts that are read alike, on one line.
+        self.show_parts(f, &format!("{indent}  "), &|_| true)?;
+        if self.awaits {
+            writeln!(f, "{indent}  chosen again once the subqueries below are answered")?;
+        }
+        self.show_subqueries(f, &indent)?;
+        self.show_total(f)
+    }
+}
+
+impl Explanation {
+    /// The parts that are read alike in one of some ways, on a line each.
+    fn show_parts(
+        &self,
+        f: &mut Formatter<'_>,
+        indent: &str,
+        is_shown: &dyn Fn(Reading) -> bool,
+    ) -> fmt::Result {
         let mut told: Vec<(Reading, &[String])> = Vec::new();
-        for part in &self.parts {
+        for part in self.parts.iter().filter(|part| is_shown(part.reading)) {
             let way = (part.reading, part.indexes.as_slice());
             if told.contains(&way) {
                 continue;
@@ -266,17 +284,16 @@ impl Display for Explanation {
             }
             let what = part.reading.told(&part.indexes);
             let parts = if count == 1 { "part" } else { "parts" };
-            writeln!(f, "{indent}  {what}: {count} {parts}, about {estimated} of {rows} rows")?;
+            writeln!(f, "{indent}{what}: {count} {parts}, about {estimated} of {rows} rows")?;
         }
-        if self.awaits {
-            writeln!(f, "{indent}  chosen again once the subqueries below are answered")?;
-        }
-        self.show_subqueries(f, &indent)?;
-        self.show_total(f)
+        Ok(())
     }
-}
 
-impl Explanation {
+    /// What of a query in place of a table is not read row by row.
+    fn show_rollups(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
+        self.show_parts(f, indent, &|reading| reading == Reading::Rollup)
+    }
+
     fn show_subqueries(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
         for subquery in &self.subqueries {
             writeln!(f, "{indent}first {}", subquery.query)?;
@@ -302,6 +319,7 @@ impl Reading {
             Self::Key => "rows looked up by key".to_owned(),
             Self::Counted if indexes.is_empty() => "counted without reading".to_owned(),
             Self::Counted => format!("counted by index {names}"),
+            Self::Rollup => format!("groups kept of rollup {names}"),
             Self::Edges => "ends of indexes and zones".to_owned(),
             Self::Ordered => format!("in the order of index {names}"),
             Self::Zones => "zones by their bounds, until enough rows are found".to_owned(),

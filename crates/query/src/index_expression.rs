@@ -372,7 +372,7 @@ impl IndexComputation {
 }
 
 /// The values of a column whose encoding is one of all its rows, which cannot be cut into batches.
-fn decoded(column: &ColumnSlice<'_>) -> Result<Option<Column>> {
+pub(crate) fn decoded(column: &ColumnSlice<'_>) -> Result<Option<Column>> {
     if column.can_be_cut() {
         return Ok(None);
     }
@@ -404,9 +404,9 @@ impl IndexedRows {
 }
 
 /// Rows at hand, by the columns that are read, which can be cut.
-struct SlicesAtHand<'a> {
-    columns: &'a [ColumnSlice<'a>],
-    rows: usize,
+pub(crate) struct SlicesAtHand<'a> {
+    pub(crate) columns: &'a [ColumnSlice<'a>],
+    pub(crate) rows: usize,
 }
 
 impl Fragment for SlicesAtHand<'_> {

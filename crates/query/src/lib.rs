@@ -115,14 +115,16 @@ pub use options::JoinOrder;
 pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
+pub use rollup::partials::PartialAggregates;
 pub use rollup::{Rollup, RollupColumn};
 pub use row_expression::FailedRow;
 pub use row_filter::RowFilter;
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
-pub use semantics::{DivisionByZero, NullsOrder, Semantics};
+pub use semantics::{DivisionByZero, NullsOrder, RollupUse, Semantics};
 pub use source::{
-    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunExpression, RunPath,
-    SortedRun, Source, ZONE_ROWS, Zone,
+    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, OperandColumns,
+    RollupLayout, RollupRun, RollupShape, RunExpression, RunPath, SortedRun, Source, ZONE_ROWS,
+    Zone,
 };
 pub use time_zone::parse_value;
 pub use view::{Seen, VIEW_DEPTH_MAX, View, ViewInput};

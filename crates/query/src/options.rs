@@ -7,7 +7,7 @@ use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
 use crate::activity::Activity;
-use crate::{Budget, Deadline, Limits, Result, Semantics, TemporaryFiles};
+use crate::{Budget, Deadline, Limits, Result, RollupUse, Semantics, TemporaryFiles};
 
 /// The machine a query runs on, and how much of it.
 #[derive(Clone, Debug)]
@@ -128,6 +128,13 @@ impl Options {
 
     pub(crate) fn limits(&self) -> &Limits {
         &self.inputs.limits
+    }
+
+    /// Whether what is kept of rollups answers groupings.
+    pub(crate) fn uses_rollups(&self) -> bool {
+        // default: a statement that does not choose uses them
+        let chosen = self.inputs.semantics.use_rollups.unwrap_or_default();
+        chosen == RollupUse::On && self.indexes != IndexUse::Never
     }
 
     /// How many bytes the statement has written to temporary files so far.

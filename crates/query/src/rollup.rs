@@ -11,10 +11,13 @@
 //!
 //! What does not fit is refused, with the part that does not.
 
-use esker_format::{DataType, Schema};
+pub(crate) mod partials;
+
+use esker_format::schema::{INDEX_FIELDS_MAX, NewRollup, OPERANDS_MAX, RollupKey, RollupOperand};
+use esker_format::{DataType, FieldId, Schema};
 
 use crate::bind::{bind_row, replace_aliases};
-use crate::index_expression::refuse_unsteady;
+use crate::index_expression::{by_names, refuse_unsteady};
 use crate::model::{Aggregate, Expr, Function};
 use crate::{Error, Inputs, Query, Result, Tables};
 
@@ -99,6 +102,57 @@ impl Rollup {
             return Err(Error::invalid(message));
         }
         Ok(Self { table: query.table.clone(), filter, columns })
+    }
+
+    /// What a table keeps of it to answer it from: nothing where a key is JSON, or a float, whose
+    /// equal values need not be the same.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when an expression nests too deep.
+    pub fn kept(&self, name: &str, schema: &Schema) -> Result<Option<NewRollup>> {
+        let (mut keys, mut operands) = (Vec::new(), Vec::<(String, RollupOperand)>::new());
+        for column in &self.columns {
+            match column {
+                RollupColumn::Key(key) => {
+                    let data_type = bind_row(key, schema, &Inputs::default())?.data_type();
+                    if !is_ordered(data_type) || data_type.is_float() {
+                        return Ok(None);
+                    }
+                    let kept = match key {
+                        Expr::Field(field) => RollupKey::Field(field.clone()),
+                        key => RollupKey::Computed(by_names(key)?),
+                    };
+                    if !keys.contains(&kept) {
+                        keys.push(kept);
+                    }
+                }
+                RollupColumn::Aggregate(_, None) => {}
+                RollupColumn::Aggregate(function, Some(field)) => {
+                    let at = operands.iter().position(|(known, _)| known == field);
+                    let at = at.unwrap_or_else(|| {
+                        // The number of the field is found by its name.
+                        operands.push((field.clone(), RollupOperand::counted(FieldId(0))));
+                        operands.len() - 1
+                    });
+                    let position = schema.resolve(field)?;
+                    let of = schema.fields().get(position).map(|field| field.data_type);
+                    // Sums of many digits overflow what is kept of them.
+                    let is_summed = of.is_some_and(|of| !of.is_wide());
+                    if let Some((_, kept)) = operands.get_mut(at) {
+                        match function {
+                            Aggregate::Sum | Aggregate::Avg => kept.sum |= is_summed,
+                            Aggregate::Min => kept.least = true,
+                            Aggregate::Max => kept.greatest = true,
+                            _ => {}
+                        }
+                    }
+                }
+            }
+        }
+        let fits = keys.len() <= INDEX_FIELDS_MAX && operands.len() <= OPERANDS_MAX;
+        let filter = self.filter.as_ref().map(by_names).transpose()?;
+        let name = name.to_owned();
+        Ok(fits.then_some(NewRollup { name, keys, filter, operands }))
     }
 
     /// The same of a query over some tables and views.

@@ -52,6 +52,21 @@ impl DivisionByZero {
     const NAMES: [(&'static str, Self); 2] = [("null", Self::Null), ("error", Self::Error)];
 }
 
+/// Whether groupings are answered by what is kept of materialized views. The answers are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RollupUse {
+    /// Where that takes less time.
+    #[default]
+    On,
+    /// They are computed of the rows.
+    Off,
+}
+
+impl RollupUse {
+    const NAMES: [(&'static str, Self); 4] =
+        [("on", Self::On), ("off", Self::Off), ("true", Self::On), ("false", Self::Off)];
+}
+
 /// What a statement chooses; what it does not choose is as its session, its database, or the
 /// defaults have it.
 ///
@@ -73,11 +88,16 @@ pub struct Semantics {
     pub nulls_order: Option<NullsOrder>,
     /// What a division by zero is; [`DivisionByZero::Null`] by default.
     pub division_by_zero: Option<DivisionByZero>,
+    /// Whether rollups are used; [`RollupUse::On`] by default.
+    pub use_rollups: Option<RollupUse>,
 }
 
 impl Semantics {
     /// The names of what is chosen.
-    pub const SETTINGS: [&'static str; 2] = ["nulls_order", "division_by_zero"];
+    pub const SETTINGS: [&'static str; 3] = ["nulls_order", "division_by_zero", "use_rollups"];
+
+    /// Those on which answers depend.
+    pub const MEANINGS: [&'static str; 2] = ["nulls_order", "division_by_zero"];
 
     /// What PostgreSQL does.
     #[must_use]
@@ -85,6 +105,7 @@ impl Semantics {
         Self {
             nulls_order: Some(NullsOrder::Greatest),
             division_by_zero: Some(DivisionByZero::Error),
+            use_rollups: None,
         }
     }
 
@@ -94,6 +115,7 @@ impl Semantics {
         Self {
             nulls_order: self.nulls_order.or(other.nulls_order),
             division_by_zero: self.division_by_zero.or(other.division_by_zero),
+            use_rollups: self.use_rollups.or(other.use_rollups),
         }
     }
 
@@ -106,6 +128,10 @@ impl Semantics {
             "nulls_order" => {
                 let nulls_order = value.map(|v| named(setting, v, &NullsOrder::NAMES));
                 Ok(Self { nulls_order: nulls_order.transpose()?, ..self })
+            }
+            "use_rollups" => {
+                let use_rollups = value.map(|v| named(setting, v, &RollupUse::NAMES));
+                Ok(Self { use_rollups: use_rollups.transpose()?, ..self })
             }
             _ => {
                 let division = value.map(|v| named(setting, v, &DivisionByZero::NAMES));
@@ -121,6 +147,7 @@ impl Semantics {
     pub fn value_of(self, setting: &str) -> Result<&'static str> {
         Ok(match known(setting)? {
             "nulls_order" => name_of(self.nulls_order.unwrap_or_default(), &NullsOrder::NAMES),
+            "use_rollups" => name_of(self.use_rollups.unwrap_or_default(), &RollupUse::NAMES),
             _ => name_of(self.division_by_zero.unwrap_or_default(), &DivisionByZero::NAMES),
         })
     }

@@ -6,6 +6,8 @@
 pub(crate) mod no_rows;
 pub(crate) mod one_row;
 pub(crate) mod renamed;
+pub(crate) mod rollup_layout;
+pub(crate) mod rollup_run;
 pub(crate) mod series;
 
 use std::borrow::Cow;
@@ -18,6 +20,8 @@ use esker_format::{ColumnSlice, Room, Schema, ValueRef};
 
 use crate::Result;
 use crate::bound::Bound;
+pub use rollup_layout::{OperandColumns, RollupLayout};
+pub use rollup_run::{RollupRun, RollupShape};
 
 /// Rows per zone: the unit of zone maps, and the most rows worth taking as one batch.
 pub const ZONE_ROWS: usize = 8_192;
@@ -157,7 +161,15 @@ impl dyn Fragment + '_ {
     pub(crate) fn sorted_runs(&self) -> impl Iterator<Item = &dyn SortedRun> {
         self.runs().filter_map(|run| match run {
             IndexRun::Sorted(run) => Some(run),
-            IndexRun::Grams(_) | IndexRun::Bitmaps(_) => None,
+            IndexRun::Grams(_) | IndexRun::Bitmaps(_) | IndexRun::Rollup(_) => None,
+        })
+    }
+
+    /// What is kept of rollups.
+    pub(crate) fn rollup_runs(&self) -> impl Iterator<Item = &dyn RollupRun> {
+        self.runs().filter_map(|run| match run {
+            IndexRun::Rollup(run) => Some(run),
+            IndexRun::Sorted(_) | IndexRun::Grams(_) | IndexRun::Bitmaps(_) => None,
         })
     }
 
@@ -168,8 +180,7 @@ impl dyn Fragment + '_ {
 }
 
 /// An index run of a part, by what it can answer. Each kind finds candidates in its own way, which
-/// `access_path::candidates` asks for; what is derived of rows and answers more than which rows
-/// there are, as partial aggregates and inverted lists do, is one kind more.
+/// `access_path::candidates` asks for; partial aggregates find none, and answer groupings.
 #[derive(Clone, Copy)]
 pub enum IndexRun<'a> {
     /// The rows in the order of some fields.
@@ -178,6 +189,8 @@ pub enum IndexRun<'a> {
     Grams(&'a dyn GramRun),
     /// The rows of each value.
     Bitmaps(&'a dyn BitmapRun),
+    /// Partial aggregates of the groups of a rollup.
+    Rollup(&'a dyn RollupRun),
 }
 
 /// The rows of a part by the values of one field that has few. Each row is among those of one

@@ -276,8 +276,11 @@ pub(crate) fn find(on: &dyn Scope, table: Option<&str>, name: &str) -> esker::Re
     }
     let (mut tables, mut names) = (Vec::new(), Vec::new());
     for table in on.names()? {
-        let indexes =
-            on.table(&table).map(|table| table.schema().indexes().to_vec()).unwrap_or_default();
+        let found = on.table(&table);
+        let indexes: Vec<_> = match &found {
+            Ok(table) => table.schema().row_indexes().cloned().collect(),
+            Err(_) => Vec::new(),
+        };
         if indexes.iter().any(|index| index.name == name) {
             tables.push(table);
         }

@@ -69,11 +69,52 @@ pub trait IndexValues: fmt::Debug + Send + Sync {
         failing: Failing,
     ) -> Result<ComputedValues>;
 
+    /// What computes the partial aggregates of a rollup; `None` for an index that finds rows.
+    fn partials(&self) -> Option<&dyn Partials> {
+        None
+    }
+
     /// A part as statements write it, with the names that fields have.
     fn written(&self, part: usize, schema: &Schema) -> String;
 
     /// What it is, for the layer above.
     fn as_any(&self) -> &dyn Any;
+}
+
+/// What computes the partial aggregates of one rollup.
+pub trait Partials {
+    /// The fields that it reads, in the order in which it takes their columns.
+    fn reads(&self) -> &[FieldId];
+
+    /// The types of the columns that it makes.
+    fn types(&self) -> &[DataType];
+
+    /// The one of them that has how many rows a group has: of type `u32`, as counts are.
+    fn rows(&self) -> usize;
+
+    /// Computes the groups of rows, given the columns that it reads; `None` where there are more
+    /// than `groups_max`, or a key cannot be computed of some row.
+    ///
+    /// # Errors
+    /// `Corrupt` when a column cannot be read.
+    fn compute(
+        &self,
+        columns: &[ColumnSlice<'_>],
+        rows: usize,
+        groups_max: usize,
+    ) -> Result<Option<Vec<Column>>>;
+}
+
+impl dyn Partials + '_ {
+    /// The columns as a run stores them.
+    pub(crate) fn columns(&self) -> Vec<Field> {
+        // default: there are fewer columns, as a rollup has few keys and operands
+        let id = |number: usize| FieldId(u16::try_from(number + 1).unwrap_or(u16::MAX));
+        let field = |(number, data_type): (usize, &DataType)| {
+            Field::new(id(number), String::new(), *data_type, true)
+        };
+        self.types().iter().enumerate().map(field).collect()
+    }
 }
 
 impl ComputedValues {

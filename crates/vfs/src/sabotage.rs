@@ -282,6 +282,10 @@ bugs! {
             "zones are read for an order as if none overlapped",
         TrigramMissesRowsAfterMerge "trigram_misses_rows_after_merge"
             "a merged segment has the grams of an older one",
+        RollupNotRebuiltAfterMerge "rollup_not_rebuilt_after_merge"
+            "what is kept of a rollup for a merged segment is that of another one",
+        DeadRowsLeftInRollup "dead_rows_left_in_rollup"
+            "a grouping that a rollup answers counts rows that its reader does not see",
         BitmapNotRebuiltAfterMerge "bitmap_not_rebuilt_after_merge"
             "a merged segment has the bitmaps of an older one",
         BitmapForgetsNulls "bitmap_forgets_nulls" "a bitmap index leaves out the rows with NULL",
@@ -385,6 +389,8 @@ bugs! {
         RunLastEntryOutOfOrder "run_last_entry_out_of_order"
             "the first entry of a sorted run is its last",
         GramsWithoutEnd "grams_without_end" "the list of a trigram index is cut off",
+        RollupLacksLastRow "rollup_lacks_last_row"
+            "what is kept of a rollup for a segment lacks its last row",
         BitmapLacksLastRow "bitmap_lacks_last_row" "a bitmap index has no value of the last row",
         IndexEntryOfNoSegment "index_entry_of_no_segment"
             "an index file has an entry of a segment that it does not list",

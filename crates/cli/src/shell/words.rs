@@ -29,7 +29,7 @@ impl Words {
     /// The names of fields and indexes.
     pub(super) fn add_schema(&mut self, schema: &Schema) {
         schema.fields().iter().for_each(|field| self.add(&field.name));
-        schema.indexes().iter().for_each(|index| self.add(&index.name));
+        schema.row_indexes().for_each(|index| self.add(&index.name));
     }
 
     /// Where the word starts that ends at `position`, and what it may become: names first. A name

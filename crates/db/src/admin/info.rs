@@ -157,7 +157,8 @@ mod kind_by_name {
         let name = String::deserialize(from)?;
         let expected =
             || D::Error::custom(format!("expected the kind of an index, found {name:?}"));
-        IndexKind::from_name(&name).ok_or_else(expected)
+        let kinds = IndexKind::ALL.into_iter().chain([IndexKind::Rollup]);
+        kinds.into_iter().find(|kind| kind.name() == name).ok_or_else(expected)
     }
 }
 

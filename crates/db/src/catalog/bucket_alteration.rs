@@ -35,7 +35,10 @@ fn keeps_bucket(alteration: &Alteration) -> bool {
         Alteration::AddIndex(index) => !index.unique,
         Alteration::DropIndex(_)
         | Alteration::DropCheck(_)
-        | Alteration::SetIndexComment { .. } => true,
+        | Alteration::SetIndexComment { .. }
+        | Alteration::AddRollup(_)
+        | Alteration::DropRollup(_)
+        | Alteration::RenameRollup { .. } => true,
         _ => false,
     }
 }

@@ -52,6 +52,7 @@ pub(crate) fn alter(
             Alteration::AddCheck(_) | Alteration::SetGenerated { .. } => true,
             Alteration::AddField(field) => field.generated.is_some(),
             Alteration::AddIndex(new) => new.is_computed(),
+            Alteration::AddRollup(_) => true,
             _ => false,
         };
         if is_named(alteration) {

@@ -19,6 +19,7 @@ use esker_query::model::Expr;
 use esker_query::{FailedRow, IndexedRows, Limits};
 use esker_table::index_values::{ComputedValues, Failing, IndexValues};
 
+use crate::catalog::kept_rollup::KeptRollup;
 use crate::{Error, Result};
 
 /// An expression over the fields of a row, by their names, as a part of a
@@ -61,6 +62,9 @@ pub(crate) fn compiler(
     schema: &Schema,
     index: &Index,
 ) -> esker_table::Result<Option<Arc<dyn IndexValues>>> {
+    if index.is_rollup() {
+        return Ok(Some(Arc::new(KeptRollup::of(schema, index)?)));
+    }
     if !index.is_computed() {
         return Ok(None);
     }
@@ -182,10 +186,24 @@ pub(crate) fn refuse_change(schema: &Schema, alteration: &Alteration) -> Result<
         _ => return Ok(()),
     };
     let position = schema.resolve(field)?;
-    let Some(id) = schema.fields().get(position).map(|field| field.id) else { return Ok(()) };
-    let reads = |index: &&Index| index.expressions().any(|of| of.reads.contains(&id));
+    let Some(found) = schema.fields().get(position) else { return Ok(()) };
+    let id = found.id;
+    let keeps_type = match alteration {
+        Alteration::Widen { data_type, .. } => *data_type == found.data_type,
+        _ => false,
+    };
+    let reads = |index: &&Index| match index.is_rollup() {
+        // Its view refuses that the field goes.
+        true => !is_gone && !keeps_type && index.needs(id),
+        false => index.expressions().any(|of| of.reads.contains(&id)),
+    };
     let Some(index) = schema.indexes().iter().find(reads) else { return Ok(()) };
     let name = &index.name;
+    if index.is_rollup() {
+        return Err(Error::invalid(format!(
+            "materialized view {name:?} reads field {field:?}, whose type stays while it is there"
+        )));
+    }
     Err(Error::invalid(match is_gone {
         true => format!("index {name:?} is computed from field {field:?}: drop it before"),
         false => format!(
@@ -203,7 +221,7 @@ pub(crate) fn cascading(schema: &Schema, alterations: &[Alteration]) -> Vec<Alte
             && let Ok(position) = schema.resolve(field)
             && let Some(id) = schema.fields().get(position).map(|field| field.id)
         {
-            for index in schema.indexes() {
+            for index in schema.row_indexes() {
                 let reads = index.expressions().any(|of| of.reads.contains(&id));
                 if reads && !gone.contains(&index.id) {
                     gone.push(index.id);
@@ -230,7 +248,7 @@ impl TestedIndex {
             index.is_computed() && index.expressions().all(RowExpression::is_settled)
         };
         let mut all = Vec::new();
-        for index in schema.indexes().iter().filter(is_settled) {
+        for index in schema.row_indexes().filter(is_settled) {
             let computation = IndexComputation::of(index, schema)
                 .map_err(|e| Error::from(e).at(format_args!("index {:?}", index.name)))?;
             if computation.may_fail() {

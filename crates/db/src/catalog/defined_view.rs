@@ -58,7 +58,7 @@ impl DefinedView {
             text,
             query: View::encode(&view.query)?,
             columns: view.columns.iter().map(column).collect(),
-            settings: Semantics::SETTINGS.into_iter().map(setting).collect::<Result<_>>()?,
+            settings: Semantics::MEANINGS.into_iter().map(setting).collect::<Result<_>>()?,
             inputs: view.inputs.iter().map(input).collect::<Result<_>>()?,
             comment: None,
             is_rollup: false,

@@ -33,7 +33,7 @@ pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     }
     parts.extend(schema.references().iter().map(|reference| referred(schema, reference)));
     let (alone, within): (Vec<&Index>, Vec<&Index>) =
-        schema.indexes().iter().partition(|index| index.filter.is_some());
+        schema.row_indexes().partition(|index| index.filter.is_some());
     parts.extend(within.into_iter().map(|index| declared(schema, index)));
     let parts = parts.join(",\n  ");
     let made = format!("CREATE TABLE {} (\n  {parts}\n)", name_text(name));

@@ -307,7 +307,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for TableFacts { place, name: table, full, schema, core } in &facts.tables()? {
         let uniques = core.uniques();
-        for index in schema.indexes() {
+        for index in schema.row_indexes() {
             let runs = count_runs(core, index);
             let keys = uniques.iter().find(|keys| keys.index().id == index.id);
             // default: an index that is not unique has no entries in memory
@@ -333,7 +333,7 @@ fn indexes(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 
 fn index_columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     for TableFacts { place, name: table, schema, .. } in &facts.tables()? {
-        for index in schema.indexes() {
+        for index in schema.row_indexes() {
             for (at, part) in index.fields.iter().enumerate() {
                 let field = schema.field_of(part.field).map(|field| field.name.as_str());
                 let path = (!part.path.is_empty()).then(|| part.path.join("."));

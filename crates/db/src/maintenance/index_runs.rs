@@ -207,6 +207,7 @@ impl Engine {
 fn stale_source(table: &TableCore, index: &Index) -> Option<Arc<Segment>> {
     let is_planted = match index.kind {
         IndexKind::Ordered => false,
+        IndexKind::Rollup => Bug::RollupNotRebuiltAfterMerge.is_planted(),
         IndexKind::Trigram => Bug::TrigramMissesRowsAfterMerge.is_planted(),
         IndexKind::Bitmap => Bug::BitmapNotRebuiltAfterMerge.is_planted(),
     };

@@ -3,7 +3,7 @@
 //! | module | what it reads |
 //! |---|---|
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
-//! | [`source`], [`time_run`] | columns, for queries; events by time |
+//! | [`source`], [`time_run`], [`rollup_entries`] | columns, events by time, groups of rollups |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
 //! | [`looked_up`], [`kept_lookups`] | rows of other tables, for fields that are computed |
@@ -18,6 +18,7 @@ pub(crate) mod looked_up;
 pub(crate) mod page;
 pub(crate) mod range;
 pub(crate) mod result_row;
+mod rollup_entries;
 pub(crate) mod row;
 pub(crate) mod rows;
 pub(crate) mod snapshot;

@@ -9,8 +9,8 @@ use esker_format::schema::{Index, IndexKind};
 use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Data, DataType, FieldId, Room, Schema, Validity, ValueRef};
 use esker_query::{
-    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, RunExpression, RunPath,
-    SortedRun, Source, ZONE_ROWS, Zone,
+    BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, PartialAggregates,
+    RollupShape, RunExpression, RunPath, SortedRun, Source, ZONE_ROWS, Zone,
 };
 use esker_table::TableSnapshot;
 use esker_table::index_run;
@@ -44,7 +44,7 @@ struct SourcePart<'a> {
 }
 
 /// An index run of a part, for the reader's schema.
-struct PartRun<'a> {
+pub(super) struct PartRun<'a> {
     part: &'a SnapshotPart,
     segment: &'a Segment,
     layout: Arc<RunLayout>,
@@ -57,6 +57,8 @@ struct RunLayout {
     paths: Vec<Option<RunPath>>,
     expressions: Vec<Option<RunExpression>>,
     filter: Option<RunExpression>,
+    /// What a rollup is.
+    rollup: Option<RollupShape>,
     /// How an index of which something is computed is shown, with what that is.
     shown: Option<String>,
 }
@@ -227,6 +229,7 @@ impl Fragment for SourcePart<'_> {
             IndexKind::Ordered => IndexRun::Sorted(run),
             IndexKind::Trigram => IndexRun::Grams(run),
             IndexKind::Bitmap => IndexRun::Bitmaps(run),
+            IndexKind::Rollup => IndexRun::Rollup(run),
         })
     }
 }
@@ -276,6 +279,9 @@ impl RunLayout {
 
     fn of(run: &Arc<index_run::IndexRun>, schema: &Schema) -> Option<Self> {
         let index = run.index();
+        if index.is_rollup() {
+            return Self::of_rollup(run, schema);
+        }
         let computed = match run.index_values() {
             None => None,
             Some(values) => Some(ComputedIndex::of(&**values)?.computation()),
@@ -299,7 +305,26 @@ impl RunLayout {
         }
         let filter = computed.and_then(|computed| computed.filter(&place));
         let shown = index.is_computed().then(|| shown(schema, index));
-        Some(Self { run: Arc::clone(run), fields, paths, expressions, filter, shown })
+        let (run, rollup) = (Arc::clone(run), None);
+        Some(Self { run, fields, paths, expressions, filter, rollup, shown })
+    }
+
+    fn of_rollup(run: &Arc<index_run::IndexRun>, schema: &Schema) -> Option<Self> {
+        let partials = PartialAggregates::of(run.index(), schema).ok()?;
+        if !run.has_partials_of(partials.layout().types()) {
+            return None;
+        }
+        // default: the schema has what it reads
+        let place = |id: FieldId| schema.positions_of(&[id]).map_or(usize::MAX, |at| first(&at));
+        Some(Self {
+            run: Arc::clone(run),
+            fields: Vec::new(),
+            paths: Vec::new(),
+            expressions: Vec::new(),
+            filter: None,
+            rollup: Some(partials.shape(&place)),
+            shown: None,
+        })
     }
 }
 
@@ -318,6 +343,24 @@ fn shown(schema: &Schema, index: &Index) -> String {
 }
 
 impl PartRun<'_> {
+    /// The run as it is stored.
+    pub(super) fn index_run(&self) -> &index_run::IndexRun {
+        &self.layout.run
+    }
+
+    /// The name that the index has for the reader: a run is not written again for another one.
+    pub(super) fn index_name(&self) -> &str {
+        let own = self.layout.run.index();
+        let known = self.part.schema().indexes().iter().find(|index| index.id == own.id);
+        // default: it is of an index that the schema has
+        known.map_or(&own.name, |index| &index.name)
+    }
+
+    /// What the rollup is of which this is kept.
+    pub(super) fn rollup_shape(&self) -> Option<&RollupShape> {
+        self.layout.rollup.as_ref()
+    }
+
     /// The position of the first field, which is the only one of an index without an order.
     fn first_field(&self) -> usize {
         // default: an index has a field

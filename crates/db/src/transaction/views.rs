@@ -16,6 +16,7 @@ use super::undo::Taken;
 use crate::catalog::checked_rows;
 use crate::catalog::computed_index;
 use crate::catalog::defined_view::{DefinedView, ViewKind};
+use crate::catalog::kept_rollup;
 use crate::catalog::names::{Names, ReadNames};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view::{ViewInfo, ViewOptions};
@@ -61,7 +62,57 @@ impl Transaction {
         query: &Query,
         options: &ViewOptions,
     ) -> Result<()> {
-        self.define_view(name, query, options, ViewKind::Rollup)
+        self.all_or_nothing(|within| {
+            if options.or_replace {
+                within.forget_rollup(name)?;
+            }
+            within.define_view(name, query, options, ViewKind::Rollup)?;
+            within.keep_rollup(name)
+        })
+    }
+
+    /// The table of a rollup keeps partial aggregates of it from now on, where they answer it.
+    fn keep_rollup(&self, name: &str) -> Result<()> {
+        let Some((view, _)) = self.rollup_of(name)? else { return Ok(()) };
+        let added = {
+            let (names, state) = (self.names()?, self.state());
+            let schema_of = |core: &Arc<TableCore>| match &state.definitions {
+                Some(definitions) => self.schema_within(definitions, core),
+                None => Ok(self.as_it_was(Arc::clone(core))?.schema),
+            };
+            let query = &view.view.query;
+            let tables = TableSchemas::of_query(&names, query, &schema_of, view.others.clone())?;
+            kept_rollup::addition(name, &view.view, &tables)?
+        };
+        match added {
+            Some((table, added)) => self.alter_definition(&table, &[added], false),
+            None => Ok(()),
+        }
+    }
+
+    /// The table of a rollup keeps nothing of it any more.
+    fn forget_rollup(&self, name: &str) -> Result<()> {
+        match self.rollup_of(name)? {
+            Some((view, true)) => {
+                let dropped = Alteration::DropRollup(name.to_owned());
+                self.alter_definition(&view.view.query.table, &[dropped], false)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rollup of a name, and whether its table keeps anything of it.
+    fn rollup_of(&self, name: &str) -> Result<Option<(Arc<DefinedView>, bool)>> {
+        let names = self.names()?;
+        let Some(view) = names.views.get(name).filter(|view| view.stored.is_rollup) else {
+            return Ok(None);
+        };
+        let table = &view.view.query.table;
+        let is_kept = match names.get(table) {
+            None => false,
+            Some(_) => self.current(&self.state(), table)?.schema.rollup(name).is_some(),
+        };
+        Ok(Some((Arc::clone(view), is_kept)))
     }
 
     fn define_view(
@@ -144,6 +195,13 @@ impl Transaction {
     }
 
     fn drop_kind(&self, name: &str, kind: Option<ViewKind>) -> Result<()> {
+        self.all_or_nothing(|within| {
+            within.forget_rollup(name)?;
+            within.forget_view(name, kind)
+        })
+    }
+
+    fn forget_view(&self, name: &str, kind: Option<ViewKind>) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             let names = &definitions.names;
@@ -163,6 +221,16 @@ impl Transaction {
     /// As for [`crate::Database::rename_view`].
     pub fn rename_view(&self, from: &str, to: &str) -> Result<()> {
         expect_usable("view", to)?;
+        self.all_or_nothing(|within| {
+            let kept = within.rollup_of(from)?;
+            within.rename_definition(from, to)?;
+            let Some((view, true)) = kept else { return Ok(()) };
+            let renamed = Alteration::RenameRollup { from: from.to_owned(), to: to.to_owned() };
+            within.alter_definition(&view.view.query.table, &[renamed], false)
+        })
+    }
+
+    fn rename_definition(&self, from: &str, to: &str) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             let view = Arc::clone(expect_any_view(&definitions.names, from, ViewKind::View)?);

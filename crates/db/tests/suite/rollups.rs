@@ -108,3 +108,49 @@ fn a_rollup_is_in_the_log_and_in_checkpoints() {
     drop(db);
     assert!(open().views().is_empty());
 }
+
+/// Events of some days, sealed and merged, with rows that are gone and rows that are not sealed.
+fn with_runs(db: &Database) -> esker::Table {
+    let events = with_events(db);
+    db.create_rollup("spend", &spend()).unwrap();
+    let rows = |ids: std::ops::Range<i64>| -> Vec<Vec<Value>> {
+        let cost = |id: i64| if id % 7 == 0 { Value::Null } else { Value::Int(id % 10) };
+        ids.map(|id| vec![id.into(), format!("m{}", id % 5).as_str().into(), cost(id)]).collect()
+    };
+    events.insert_many(&rows(0..5_000)).unwrap();
+    db.compact(false, &mut |_, _| {}).unwrap();
+    events.insert_many(&rows(5_000..8_000)).unwrap();
+    db.wait_idle().unwrap();
+    events
+}
+
+fn answers(db: &Database, query: &Query) -> (Vec<Vec<Value>>, Vec<Vec<Value>>) {
+    let sorted = |value: &str| {
+        let semantics = esker::Semantics::default().with("use_rollups", Some(value)).unwrap();
+        let options = esker::QueryOptions { semantics, ..esker::QueryOptions::default() };
+        let mut rows = db.query_with(query, &options).unwrap().to_rows();
+        rows.sort_by_key(|row| format!("{row:?}"));
+        rows
+    };
+    (sorted("on"), sorted("off"))
+}
+
+#[test]
+fn groups_of_sealed_rows_are_kept_and_answer() {
+    let machine = Simulation::new(3, SimOptions::default());
+    let options = Options::new().environment(machine.environment()).background(false);
+    let db = options.group_limit(1_000, 64 << 20).small_group_limit(1).open("db").unwrap();
+    let events = with_runs(&db);
+    let plan = db.explain(&spend()).unwrap().to_string();
+    assert!(plan.contains("groups kept of rollup spend"), "{plan}");
+    let (with, without) = answers(&db, &spend());
+    assert_eq!(with, without);
+    assert_eq!(with.len(), 5);
+    for id in [3i64, 10, 4_999] {
+        events.delete(&[id.into()]).unwrap();
+    }
+    events.update(&[8i64.into()], &[("cost", 1_000i64.into())]).unwrap();
+    let (with, without) = answers(&db, &spend());
+    assert_eq!(with, without);
+    db.check().unwrap();
+}

@@ -16,6 +16,7 @@
 //! | when rows expire | rows have the field already (those that had expired are ended first) |
 //! | a reference | it is about the rows of both tables (tested first) |
 //! | bounds of times, the rest of a stream | they are about events that come later |
+//! | a rollup | its partial aggregates are derived, and lie beside the segments |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
@@ -23,7 +24,7 @@ use std::sync::Arc;
 
 use super::{
     Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, IdentityChange, NewIndex,
-    NewReference, Schema, StreamOption,
+    NewReference, NewRollup, Schema, StreamOption,
 };
 use crate::{DataType, Error, Labels, Result, Value};
 
@@ -117,6 +118,17 @@ pub enum Alteration {
     DropReference(String),
     /// A property of a stream: about events that come later.
     SetStream(StreamOption),
+    /// Partial aggregates are kept of one more rollup.
+    AddRollup(NewRollup),
+    /// Nothing is kept of a rollup any more, if anything was.
+    DropRollup(String),
+    /// The view of a rollup has another name.
+    RenameRollup {
+        /// The name now.
+        from: String,
+        /// The new name.
+        to: String,
+    },
 }
 
 impl Alteration {
@@ -125,7 +137,12 @@ impl Alteration {
     fn leaves_rows(&self) -> bool {
         match self {
             Self::AddIndex(new) => !new.unique && !new.is_computed(),
-            Self::DropIndex(_) | Self::SetComment { .. } | Self::SetIndexComment { .. } => true,
+            Self::DropIndex(_)
+            | Self::SetComment { .. }
+            | Self::SetIndexComment { .. }
+            | Self::AddRollup(_)
+            | Self::DropRollup(_)
+            | Self::RenameRollup { .. } => true,
             _ => false,
         }
     }
@@ -258,6 +275,7 @@ impl Schema {
             Alteration::AddReference(new) => self.add_reference(new),
             Alteration::DropReference(name) => self.drop_reference(name),
             Alteration::SetStream(option) => self.set_stream_option(option),
+            _ => self.alter_rollup(alteration),
         }
     }
 

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::{Field, FieldId, RowExpression, Schema, validate_name};
+use super::{Field, FieldId, RollupOperand, RowExpression, Schema, validate_name};
 use crate::codec::{Reader, Writer};
 use crate::comment::expect_short;
 use crate::json::{DEPTH_MAX, Json, Kind};
@@ -42,6 +42,8 @@ pub enum IndexKind {
     Trigram,
     /// The rows of each value of a field that has few.
     Bitmap,
+    /// No rows: partial aggregates of their groups, which answer what a rollup shows.
+    Rollup,
 }
 
 impl IndexKind {
@@ -50,11 +52,16 @@ impl IndexKind {
             Self::Ordered => 0,
             Self::Trigram => 1,
             Self::Bitmap => 2,
+            Self::Rollup => 3,
         }
     }
 
-    /// Every kind.
+    /// Every kind that finds rows, which users create as indexes.
     pub const ALL: [Self; 3] = [Self::Ordered, Self::Trigram, Self::Bitmap];
+
+    fn of_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().chain([Self::Rollup]).find(|known| known.code() == code)
+    }
 
     /// The name by which SQL has it: `USING trigram`.
     #[must_use]
@@ -63,6 +70,7 @@ impl IndexKind {
             Self::Ordered => "ordered",
             Self::Trigram => "trigram",
             Self::Bitmap => "bitmap",
+            Self::Rollup => "rollup",
         }
     }
 
@@ -147,6 +155,8 @@ pub struct Index {
     pub fields: Vec<IndexField>,
     /// Rows for which this is not true have no entries.
     pub filter: Option<Arc<RowExpression>>,
+    /// Of a rollup: the fields that are aggregated, each once.
+    pub operands: Vec<RollupOperand>,
     /// What its users say of it.
     pub comment: Option<Arc<str>>,
 }
@@ -285,6 +295,7 @@ impl Index {
     #[must_use]
     pub fn needs(&self, field: FieldId) -> bool {
         self.fields.iter().any(|part| part.field == field)
+            || self.operands.iter().any(|operand| operand.field == field)
             || self.expressions().any(|expression| expression.reads.contains(&field))
     }
 
@@ -355,13 +366,16 @@ impl Index {
         }
         self.filter.iter().for_each(|filter| filter.encode(out));
         self.comment.iter().for_each(|comment| out.text(comment));
+        if self.is_rollup() {
+            RollupOperand::encode_all(&self.operands, out);
+        }
     }
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
         let (id, name) = (IndexId(input.u32()?), input.text()?.to_owned());
         let (kind, flags) = (input.u8()?, input.u8()?);
         let unknown = || Error::corrupt(format!("index {name:?}: kind {kind}, flags {flags}"));
-        let found = IndexKind::ALL.into_iter().find(|known| known.code() == kind);
+        let found = IndexKind::of_code(kind);
         let known = FLAG_UNIQUE | FLAG_FILTERED | FLAG_COMMENTED;
         let kind = found.filter(|_| flags & !known == 0).ok_or_else(unknown)?;
         let unique = flags & FLAG_UNIQUE != 0;
@@ -391,15 +405,24 @@ impl Index {
             true => Some(input.text()?.into()),
             false => None,
         };
-        Ok(Self { id, name, kind, unique, fields, filter, comment })
+        let operands = match kind {
+            IndexKind::Rollup => RollupOperand::decode_all(input)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { id, name, kind, unique, fields, filter, operands, comment })
     }
 }
 
 impl Schema {
-    /// The indexes, in the order in which they were created.
+    /// The indexes, in the order in which they were created, and what is kept of rollups.
     #[must_use]
     pub fn indexes(&self) -> &[Index] {
         &self.indexes
+    }
+
+    /// The indexes that find rows: those that were created as such.
+    pub fn row_indexes(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter().filter(|index| !index.is_rollup())
     }
 
     /// The index of a name.
@@ -407,8 +430,8 @@ impl Schema {
     /// # Errors
     /// `InvalidInput` naming the indexes there are.
     pub fn index(&self, name: &str) -> Result<&Index> {
-        self.indexes.iter().find(|index| index.name == name).ok_or_else(|| {
-            let names = self.indexes.iter().map(|index| index.name.as_str());
+        self.row_indexes().find(|index| index.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.row_indexes().map(|index| index.name.as_str()).collect();
             let near = near_or_all(name, "indexes", names);
             Error::invalid(format!("unknown index {name:?}{near}"))
         })
@@ -423,7 +446,7 @@ impl Schema {
     /// index of which something is computed.
     #[must_use]
     pub fn tests_rows(&self) -> bool {
-        !self.checks.is_empty() || self.indexes.iter().any(Index::is_computed)
+        !self.checks.is_empty() || self.row_indexes().any(Index::is_computed)
     }
 
     /// True when rows are looked up before they are written: the key is declared, or some index is
@@ -508,6 +531,24 @@ impl Schema {
             let message = format!("index {name:?}: an expression in place {place} of fewer");
             return Err(Error::invalid(message));
         }
+        let id = self.next_index_id()?;
+        let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
+        let (filter, operands) = (new.filter.clone().map(Arc::new), Vec::new());
+        self.indexes.push(Index {
+            id,
+            name,
+            kind,
+            unique,
+            fields,
+            filter,
+            operands,
+            comment: None,
+        });
+        Ok(())
+    }
+
+    /// A number that no index has had.
+    pub(super) fn next_index_id(&mut self) -> Result<IndexId> {
         let id = IndexId(self.next_index);
         if self.next_index > INDEX_IDS_MAX {
             let message =
@@ -515,10 +556,7 @@ impl Schema {
             return Err(Error::invalid(message));
         }
         self.next_index += 1;
-        let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
-        let filter = new.filter.clone().map(Arc::new);
-        self.indexes.push(Index { id, name, kind, unique, fields, filter, comment: None });
-        Ok(())
+        Ok(id)
     }
 
     /// The field of a name, and the path behind it: a name may have points itself.
@@ -589,7 +627,8 @@ impl Schema {
             let name = &index.name;
             validate_name("index", name)?;
             expect_short(&format!("index {name:?}"), index.comment.as_deref())?;
-            if !names.insert(name) {
+            // Rollups have the names of their views, which are others than those of indexes.
+            if !names.insert((index.is_rollup(), name)) {
                 return Err(Error::invalid(format!("index {name:?} exists already")));
             }
             let count = index.fields.len();
@@ -599,6 +638,7 @@ impl Schema {
                 return Err(Error::invalid(message));
             }
             index.validate_computed(self)?;
+            index.validate_rollup(self)?;
             let mut used = std::collections::BTreeSet::new();
             for field in index.fields.iter().filter(|part| part.expression.is_none()) {
                 let Some(found) = self.field_of(field.field) else {
@@ -615,6 +655,7 @@ impl Schema {
                     _ if !field.path.is_empty() => index.refuse_path(found, &field.path)?,
                     IndexKind::Ordered => refuse_unordered(name, found)?,
                     IndexKind::Trigram | IndexKind::Bitmap => index.refuse_ordered(found)?,
+                    IndexKind::Rollup => refuse_unordered(name, found)?,
                 }
             }
             if index.id.0 >= self.next_index || index.id.0 > INDEX_IDS_MAX {

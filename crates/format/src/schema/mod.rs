@@ -10,6 +10,7 @@ mod index;
 mod profile;
 mod reference;
 mod retention;
+mod rollup;
 mod row_expression;
 mod stream;
 
@@ -31,6 +32,7 @@ pub use index::{
 pub use profile::{BUCKET_FIELDS, Profile, RowOrder};
 pub use reference::{NewReference, REFERENCES_MAX, Reference, ReferenceAction, Referrer};
 pub use retention::{Retention, RowClass, RowClasses};
+pub use rollup::{NewRollup, OPERANDS_MAX, RollupKey, RollupOperand};
 pub use row_expression::RowExpression;
 pub use stream::{Stream, StreamOption};
 

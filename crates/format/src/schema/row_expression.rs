@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::index::refused_order;
+use super::index::{IndexKind, refused_order};
 use super::{FIELD_IDS_MAX, FIELDS_MAX, FieldId, Index, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, Result};
@@ -110,7 +110,8 @@ impl Index {
 
     pub(super) fn validate_computed(&self, schema: &Schema) -> Result<()> {
         let name = &self.name;
-        if self.is_computed() && self.kind != super::IndexKind::Ordered {
+        let may_compute = matches!(self.kind, IndexKind::Ordered | IndexKind::Rollup);
+        if self.is_computed() && !may_compute {
             let kind = self.kind.name();
             let message = format!(
                 "index {name:?}: expected an ordered one, found {kind}: no other kind is of \

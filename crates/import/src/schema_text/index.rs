@@ -53,7 +53,7 @@ pub(super) fn text(schema: &Schema, index: &Index) -> String {
         (true, _) => "unique index ",
         (false, IndexKind::Trigram) => "trigram index ",
         (false, IndexKind::Bitmap) => "bitmap index ",
-        (false, IndexKind::Ordered) => "index ",
+        (false, IndexKind::Ordered | IndexKind::Rollup) => "index ",
     });
     if is_type(&index.name) {
         let _ = write!(text, "\"{}\" (", index.name);

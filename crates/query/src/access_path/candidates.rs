@@ -219,6 +219,7 @@ fn ways<'a>(
                     }
                 }
             }
+            IndexRun::Rollup(_) => {}
         }
     }
     for (i, member) in members.iter().enumerate() {

@@ -180,6 +180,9 @@ impl ExplainedInput {
             write!(f, ", {bytes} bytes to temporary files")?;
         }
         f.write_str(")\n")?;
+        if let Some(plan) = &self.plan {
+            plan.show_rollups(f, &"  ".repeat(depth + 1))?;
+        }
         self.inputs.iter().try_for_each(|input| input.show(f, depth + 1))
     }
 }

@@ -46,6 +46,7 @@ mod operators;
 mod places;
 mod relational;
 mod returning;
+mod rollups;
 mod semantics;
 mod sequences;
 mod series;

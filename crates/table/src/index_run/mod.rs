@@ -1,5 +1,5 @@
 //! Index runs: what is stored of an index for one segment. A kind of run is a `RunFormat`: sorted
-//! runs, which follow, bitmaps and trigrams.
+//! runs, which follow, bitmaps, trigrams, and partial aggregates.
 //!
 //! A run is a small table beside its segment, stored as a segment of its own: the values of the
 //! index's fields in their order, and the row each is of. There is no tree; a look-up is a binary
@@ -24,8 +24,8 @@
 //!    rows: asserted by `Segment::add_run`.
 //! 2. It has its name only once it is synced: `FileSink` of `esker` sees to it.
 //! 3. Every row of the segment has its entries, the dead and the invisible included, but for rows
-//!    that the filter of the index leaves out. NULL is stored for a row that no reader sees and
-//!    whose value cannot be computed.
+//!    that the filter of the index leaves out; in a rollup it is counted in its group. NULL is
+//!    stored for a row that no reader sees and whose value cannot be computed.
 //! 4. It is a segment, with all invariants of one.
 //!
 //! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
@@ -37,6 +37,7 @@ mod dead;
 mod grams;
 mod radix;
 mod ranks;
+mod rollup;
 mod row_number;
 mod run;
 mod run_format;
@@ -71,6 +72,7 @@ fn format_of(kind: IndexKind) -> &'static dyn RunFormat {
         IndexKind::Ordered => &sorted::Sorted,
         IndexKind::Trigram => &grams::Grams,
         IndexKind::Bitmap => &bitmap::Bitmaps,
+        IndexKind::Rollup => &rollup::Rollups,
     }
 }
 

@@ -33,7 +33,8 @@ pub struct IndexRun {
     /// How many rows its segment has.
     rows: usize,
     row_field: Field,
-    /// As what the texts of each path, and what is computed, are stored, by part.
+    /// As what the texts of each path, and what is computed, are stored, by part; of a rollup all
+    /// columns.
     pub(super) made: Vec<Field>,
     /// What computes its values, where anything is computed.
     pub(super) values: Option<Arc<dyn IndexValues>>,
@@ -56,7 +57,10 @@ impl IndexRun {
             let data_type = expression.map_or(DataType::Text, |of| of.data_type);
             Field::new(Index::computed_id(number), String::new(), data_type, true)
         };
-        let made = index.fields.iter().enumerate().map(made).collect();
+        let made = match values.as_ref().and_then(|values| values.partials()) {
+            Some(partials) => partials.columns(),
+            None => index.fields.iter().enumerate().map(made).collect(),
+        };
         let (dead, firsts) = (Mutex::new(None), OnceLock::new());
         Self { index, entries, rows, row_field, made, values, dead, firsts }
     }

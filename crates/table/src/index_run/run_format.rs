@@ -9,10 +9,11 @@
 //! | ordered | a row, in the order of the fields | ranges, order, the least and the greatest |
 //! | trigram | three bytes and the rows that have them | parts of texts |
 //! | bitmap | a value and its rows | sets of values, what is not among them |
+//! | rollup | a group and its partial aggregates | no rows: it answers groupings |
 //!
-//! A new kind, also one that answers rather than finds (partial aggregates, an inverted list), is
-//! a code in [`IndexKind`](esker_format::schema::IndexKind), an implementation of this trait, an
-//! arm in `format_of`, and a member of `IndexRun` in `query`, which says how it gives candidates.
+//! A new kind is a code in [`IndexKind`](esker_format::schema::IndexKind), an implementation of
+//! this trait, an arm in `format_of`, and a member of `IndexRun` in `query`, which says how it gives
+//! candidates.
 
 use std::sync::Arc;
 
@@ -78,6 +79,14 @@ impl<'a> NewRun<'a> {
     pub(super) fn at(&self, error: Error) -> Error {
         error.at(format_args!("index {:?}, segment {}", self.index.name, self.segment))
     }
+}
+
+/// A run as one that is written.
+pub(super) fn new_for<'a>(run: &'a IndexRun, owner: &Segment, schema: &'a Schema) -> NewRun<'a> {
+    let (index, values) = (&run.index, run.values.as_ref());
+    // default: nothing is written
+    let (database, table) = (0, TableId(0));
+    NewRun { database, table, segment: owner.id(), schema, index, values }
 }
 
 /// A kind of index run.

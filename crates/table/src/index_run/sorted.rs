@@ -18,13 +18,13 @@ use esker_format::order_key::{Key, KeyRange, key};
 use esker_format::schema::{Index, IndexField};
 use esker_format::segment::{Reordered, ZONE_ROWS, encode_column};
 use esker_format::{
-    Column, ColumnSlice, DataType, Field, FieldId, Room, Schema, TableId, ValueRef, invariant,
+    Column, ColumnSlice, DataType, Field, FieldId, Room, Schema, ValueRef, invariant,
 };
 use esker_log::sabotage::Bug;
 
 use super::dead;
 use super::run::{IndexRun, KEY_BYTES_MAX, ROW_FIELD, document_text};
-use super::run_format::{NewRun, RunFormat, RunSource};
+use super::run_format::{NewRun, RunFormat, RunSource, new_for};
 use super::run_writer::RunWriter;
 use super::search::{Probe, Whole};
 use super::sort::sorted_rows;
@@ -114,14 +114,6 @@ impl RunFormat for Sorted {
             None => Ok(()),
         }
     }
-}
-
-/// A run as one that is written.
-fn new_for<'a>(run: &'a IndexRun, owner: &Segment, schema: &'a Schema) -> NewRun<'a> {
-    let (index, values) = (&run.index, run.values.as_ref());
-    // default: nothing is written
-    let (database, table) = (0, TableId(0));
-    NewRun { database, table, segment: owner.id(), schema, index, values }
 }
 
 /// What of the parts of an index is in no field of its rows.

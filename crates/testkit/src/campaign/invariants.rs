@@ -23,6 +23,7 @@ const ASSERTIONS: &[(Bug, &str)] = &[
     (Bug::RunLastEntryOutOfOrder, "in the order of the run"),
     (Bug::GramsWithoutEnd, "the list of grams has no end"),
     (Bug::BitmapLacksLastRow, "the segment has"),
+    (Bug::RollupLacksLastRow, "groups have"),
     (Bug::IndexEntryOfNoSegment, "an entry leads to row"),
     (Bug::ValueOffPlace, "no place for a value"),
     (Bug::ClockRunsBack, "it has run from"),
@@ -56,9 +57,10 @@ const ASSERTIONS: &[(Bug, &str)] = &[
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 5] = [
+    let phases: [Phase; 6] = [
         ("directed scenarios", 1, directed),
-        ("plans", 60, |seed| plans::Cases { seed, count: 1 }.report()),
+        ("plans", 60, |seed| plans::Cases { seed, count: 1, of_rollups: false }.report()),
+        ("plans of rollups", 12, |seed| plans::Cases { seed, count: 1, of_rollups: true }.report()),
         ("crash campaign", 12, crash_workload),
         ("crash campaign of buckets", 8, bucket_workload),
         ("busy crash campaign", 8, crash_busy_workload),

@@ -16,11 +16,12 @@ use super::{
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 13] = [
+    let phases: [Phase; 14] = [
         ("directed scenarios", 1, directed),
         ("crash campaign of buckets", 12, bucket_workload),
         ("crash campaign of streams", 8, stream_workload),
-        ("plans", 24, |seed| plans::Cases { seed, count: 1 }.report()),
+        ("plans", 24, |seed| plans::Cases { seed, count: 1, of_rollups: false }.report()),
+        ("plans of rollups", 24, |seed| plans::Cases { seed, count: 1, of_rollups: true }.report()),
         ("histories", 8, drive::report),
         ("crash campaign", 60, crash_workload),
         ("busy crash campaign", 80, crash_busy_workload),

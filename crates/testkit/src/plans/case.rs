@@ -5,6 +5,7 @@ use esker_query::model::{Change, Delete, Expr, Function, Operator, Update};
 use esker_vfs::sim::Generator;
 
 use super::question::{self, Asked, Condition, Question};
+use super::rollup::{self, KeptGroups};
 use super::{Layout, value};
 
 /// The table.
@@ -102,6 +103,7 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub(super) seed: u64,
+    of_rollups: bool,
     /// How many times more rows it has than the smallest: with few, no look-up is worth it.
     pub(super) scale: usize,
     /// The names of the key fields; none where the key is generated.
@@ -116,12 +118,15 @@ pub struct Case {
     conditions: Vec<Condition>,
     pub(super) steps: Vec<Step>,
     pub(super) questions: Vec<Question>,
+    pub(super) rollups: Vec<KeptGroups>,
+    /// Groupings that these may answer.
+    pub(super) groupings: Vec<Question>,
 }
 
 impl Case {
-    /// The case of a seed.
+    /// The case of a seed; `of_rollups`: about those, mostly.
     #[must_use]
-    pub fn draw(seed: u64) -> Self {
+    pub fn draw(seed: u64, of_rollups: bool) -> Self {
         let generator = &mut Generator::new(seed, 30);
         let scale = generator.pick([1, 8, 60, 300]);
         let id = Field {
@@ -157,14 +162,43 @@ impl Case {
         let often: Vec<Field> = asked.iter().filter(is_often).cloned().collect();
         (0..8).for_each(|_| asked.extend_from_slice(&often));
         (0..6).for_each(|_| asked.extend_from_slice(&more.computed));
-        let predicates = if scale < 100 { 6 } else { 3 };
+        let predicates = if of_rollups {
+            1
+        } else if scale < 100 {
+            6
+        } else {
+            3
+        };
         let keyed = fields.iter().filter(|field| key.contains(&field.name)).cloned().collect();
         let conditions = more.conditions;
         let asked = Asked { fields: asked, key: keyed, conditions: conditions.clone() };
         let joins = &mut Generator::new(seed, 31);
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator, joins));
         let questions = questions.collect();
-        Self { seed, scale, key, is_clustered, time, fields, indexes, conditions, steps, questions }
+        let kept = &mut Generator::new(seed, 33);
+        let rollups = rollup::draw(&fields, of_rollups, kept);
+        let each = if of_rollups { 12 } else { 4 };
+        let groupings = rollups.iter().flat_map(|rollup| rollup.questions(each, kept)).collect();
+        Self {
+            seed,
+            of_rollups,
+            scale,
+            key,
+            is_clustered,
+            time,
+            fields,
+            indexes,
+            conditions,
+            steps,
+            questions,
+            rollups,
+            groupings,
+        }
+    }
+
+    /// All that is asked.
+    pub(super) fn asked(&self) -> impl Iterator<Item = &Question> {
+        self.questions.iter().chain(&self.groupings)
     }
 
     pub(super) fn schema(&self) -> esker::Result<Schema> {
@@ -254,9 +288,10 @@ impl Case {
             key => key,
         };
         let (seed, fields) = (self.seed, fields.join(", "));
+        let rollups = if self.of_rollups { "--rollups " } else { "" };
         format!(
             "seed {seed}, rows {layout:?}, fields {fields}, key {key}; {what}\n\
-             again: cargo xtask plans --cases 1 --seed {seed}"
+             again: cargo xtask plans {rollups}--cases 1 --seed {seed}"
         )
     }
 }

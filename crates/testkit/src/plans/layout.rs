@@ -8,6 +8,7 @@ use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
 use super::case::{Step, TABLE};
+use super::rollup::KeptGroups;
 
 /// How the rows lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,10 @@ impl Layout {
         if generator.chance(800_000) {
             built.set_indexes(case, &(0..case.index_count()).collect::<Vec<_>>())?;
         }
+        let comes_first = generator.chance(700_000);
+        if comes_first {
+            built.create_rollups(case)?;
+        }
         for (number, step) in case.steps.iter().enumerate() {
             match step {
                 Step::Insert(rows) if self == Self::Loaded && number == 0 => {
@@ -122,6 +127,10 @@ impl Layout {
             }
         }
         drop(table);
+        if !comes_first {
+            built.create_rollups(case)?;
+            built.db.wait_idle()?;
+        }
         match self {
             Self::Merged => drop(built.db.compact(false, &mut |_, _| {})?),
             Self::Reopened => {
@@ -150,13 +159,18 @@ impl Built {
     pub(super) fn set_indexes(&self, case: &Case, numbers: &[usize]) -> esker::Result<()> {
         let schema = self.db.table(TABLE)?.schema();
         let wanted: Vec<_> = numbers.iter().filter_map(|number| case.index(*number)).collect();
-        for index in schema.indexes() {
+        for index in schema.row_indexes() {
             if wanted.iter().all(|wanted| wanted.name != index.name) {
                 self.db.drop_index(TABLE, &index.name)?;
             }
         }
         let missing = wanted.into_iter().filter(|index| schema.index(&index.name).is_err());
         self.db.create_indexes(TABLE, &missing.cloned().collect::<Vec<_>>())
+    }
+
+    fn create_rollups(&self, case: &Case) -> esker::Result<()> {
+        let create = |rollup: &KeptGroups| self.db.create_rollup(&rollup.name, &rollup.query());
+        case.rollups.iter().try_for_each(create)
     }
 
     pub(super) fn snapshot(&self) -> esker::Result<Snapshot> {

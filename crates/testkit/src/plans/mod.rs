@@ -10,6 +10,8 @@
 //!   wherever they say anything, however much cheaper a scan were;
 //! * with the tables of joins in the order written, in the one thought cheapest, and in others.
 //!
+//! Rollups are one more kind of index: groupings that they may answer are among the questions.
+//!
 //! The first answers, of open rows that are read from first to last, are those that all others must
 //! equal. Beside that, each predicate parts the rows in three: those for which it is true, false
 //! and NULL.
@@ -19,6 +21,7 @@ pub mod command;
 mod joined;
 mod layout;
 mod question;
+mod rollup;
 mod value;
 
 pub use case::Case;
@@ -53,6 +56,8 @@ pub struct Counts {
     pub by_key: u64,
     /// Answers whose plan read zones in the order asked for.
     pub by_zone: u64,
+    /// Answers whose plan took groups that are kept of a rollup.
+    pub rolled: u64,
     /// Answers about several tables, none of them refused.
     pub joined: u64,
 }
@@ -66,6 +71,7 @@ impl Counts {
         self.indexed += other.indexed;
         self.by_key += other.by_key;
         self.by_zone += other.by_zone;
+        self.rolled += other.rolled;
         self.joined += other.joined;
     }
 }
@@ -77,6 +83,8 @@ pub struct Cases {
     pub seed: u64,
     /// How many.
     pub count: u64,
+    /// Whether each table has rollups, and groupings are most of what is asked.
+    pub of_rollups: bool,
 }
 
 /// A case whose answers differ.
@@ -118,7 +126,7 @@ impl Cases {
                 return (counts, None);
             }
             let seed = self.seed.wrapping_add(number);
-            if let Err(why) = quietly(|| run_case(seed, &mut counts)) {
+            if let Err(why) = quietly(|| run_case(seed, self.of_rollups, &mut counts)) {
                 next.store(self.count, Ordering::Relaxed);
                 return (counts, Some(Difference { seed, why }));
             }
@@ -142,8 +150,8 @@ impl Cases {
 ///
 /// # Errors
 /// The first difference: the table, the layout, the indexes, the question and both answers.
-pub fn run_case(seed: u64, counts: &mut Counts) -> Result<(), String> {
-    let case = Case::draw(seed);
+pub fn run_case(seed: u64, of_rollups: bool, counts: &mut Counts) -> Result<(), String> {
+    let case = Case::draw(seed, of_rollups);
     counts.cases += 1;
     let mut expected = Expected::default();
     for layout in Layout::ALL {
@@ -187,7 +195,7 @@ impl Expected {
         let Some(first) = self.0.get_mut(usize::from(is_old)) else { return Ok(()) };
         match first {
             Some(first) => {
-                let asked = case.questions.iter().zip(first.iter());
+                let asked = case.asked().zip(first.iter());
                 // How many rows there are, whatever the predicate, no index tells.
                 let told = asked.enumerate().filter(|(i, _)| (i + 1) % question::ASKED != 0);
                 told.map(|(_, asked)| asked).try_for_each(|(question, first)| {
@@ -196,8 +204,7 @@ impl Expected {
                 })
             }
             None => {
-                let asked = case.questions.iter();
-                let found: Vec<Answer> = asked.map(|q| ask(snapshot, q, counts)).collect();
+                let found: Vec<Answer> = case.asked().map(|q| ask(snapshot, q, counts)).collect();
                 parts(&case.questions, &found)?;
                 *first = Some(found);
                 Ok(())
@@ -213,6 +220,7 @@ fn ask(snapshot: &Snapshot, question: &Question, counts: &mut Counts) -> Answer 
     counts.indexed += u64::from(parts.iter().any(|part| !part.indexes.is_empty()));
     counts.by_key += u64::from(parts.iter().any(|part| part.reading == Reading::Key));
     counts.by_zone += u64::from(parts.iter().any(|part| part.reading == Reading::Zones));
+    counts.rolled += u64::from(parts.iter().any(|part| part.reading == Reading::Rollup));
     counts.answers += 1;
     counts.refused += u64::from(answer.is_err());
     counts.joined += u64::from(answer.is_ok() && !question.query.joins.is_empty());
@@ -288,7 +296,7 @@ mod tests {
     fn a_few_cases_have_one_answer_each() {
         let mut counts = Counts::default();
         for seed in [5, 8, 12, 14] {
-            run_case(seed, &mut counts).unwrap();
+            run_case(seed, false, &mut counts).unwrap();
         }
         assert!(counts.joined * 10 > counts.answers, "{counts:?}");
         counts.answers -= counts.joined;
@@ -299,8 +307,17 @@ mod tests {
     }
 
     #[test]
+    fn groupings_have_one_answer_with_and_without_rollups() {
+        let mut counts = Counts::default();
+        for seed in 1..8 {
+            run_case(seed, true, &mut counts).unwrap();
+        }
+        assert!(counts.rolled * 5 > counts.answers, "{counts:?}");
+    }
+
+    #[test]
     fn a_wrong_answer_is_told() {
-        let case = Case::draw(1);
+        let case = Case::draw(1, false);
         let right: Answer = Ok(vec![vec![Value::Int(1)]]);
         let e = compare(&case.questions[0], &right, &Ok(Vec::new())).unwrap_err();
         assert!(e.contains("expected 1 rows: 1\n  found    0 rows"), "{e}");

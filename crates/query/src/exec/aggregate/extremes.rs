@@ -147,6 +147,36 @@ impl Extremes {
         }
     }
 
+    /// Whether the best values stay what they are without some of the rows, whose best ones are
+    /// those of `gone`: of each pair, the first group there is the second here.
+    pub(super) fn keep_without(&self, gone: &Self, pairs: &[(u32, u32)]) -> bool {
+        fn all<T>(
+            best: &[Option<T>],
+            gone: &[Option<T>],
+            pairs: &[(u32, u32)],
+            is_same: impl Fn(&T, &T) -> bool,
+        ) -> bool {
+            pairs.iter().all(|(there, here)| {
+                match (best.get(*here as usize), gone.get(*there as usize)) {
+                    (_, Some(None)) => true,
+                    (Some(Some(best)), Some(Some(gone))) => !is_same(best, gone),
+                    _ => false,
+                }
+            })
+        }
+        match (&self.values, &gone.values) {
+            (Best::Ints(a), Best::Ints(b)) => all(a, b, pairs, i64::eq),
+            (Best::Wides(a), Best::Wides(b)) => all(a, b, pairs, i128::eq),
+            (Best::Uints(a), Best::Uints(b)) => all(a, b, pairs, u64::eq),
+            (Best::Bools(a), Best::Bools(b)) => all(a, b, pairs, bool::eq),
+            (Best::Bytes(a), Best::Bytes(b)) => all(a, b, pairs, Vec::eq),
+            (Best::Floats(a), Best::Floats(b)) => {
+                all(a, b, pairs, |a, b| compare_floats(*a, *b).is_eq())
+            }
+            _ => false,
+        }
+    }
+
     /// The best value of a group; NULL when it has none.
     #[allow(clippy::cast_possible_truncation, reason = "the value is of this type")]
     pub(super) fn value(&self, group: usize, data_type: DataType) -> Value {

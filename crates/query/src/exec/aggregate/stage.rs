@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Stage;
 use crate::exec::aggregate::group::{Groups, Merging, told_keys};
-use crate::exec::aggregate::{index_aggregates, kept_sums};
+use crate::exec::aggregate::{index_aggregates, kept_sums, rollup_answer};
 use crate::exec::input::Input;
 use crate::exec::output::Materialised;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
@@ -119,17 +119,7 @@ pub(crate) fn add<'a, 't, 'b>(
     let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
     for index in 0..scan.source.part_count() {
         options.expect_time_left()?;
-        if !counts_rows {
-            known.push(index_aggregates::known(scan, stage, index, options)?);
-            continue;
-        }
-        let counted = scan.plan.part(index).count(scan.predicate, scan.source.part(index))?;
-        counts.rows_passed += counted.unwrap_or_default() as u64;
-        known.push(counted.map(|passed| {
-            let mut groups = Groups::new(stage);
-            groups.add_rows(passed as u64);
-            groups
-        }));
+        known.push(known_groups(scan, stage, index, &mut counts, options)?);
     }
     let is_unknown = |part| known.get(part).is_none_or(Option::is_none);
     // The same rows give the same bits, whatever the plan.
@@ -177,6 +167,30 @@ pub(crate) fn add<'a, 't, 'b>(
         merging.add(later.of(to), options.memory().charge(), options)?;
     }
     Ok(counts)
+}
+
+/// The groups of a part that are known without a scan of its rows.
+fn known_groups<'a>(
+    scan: &Scan<'a>,
+    stage: &'a Stage,
+    part: usize,
+    counts: &mut ScanCounts,
+    options: &Options,
+) -> Result<Option<Groups<'a>>> {
+    if stage.counts_rows() {
+        let counted = scan.plan.part(part).count(scan.predicate, scan.source.part(part))?;
+        if let Some(passed) = counted {
+            counts.rows_passed += passed as u64;
+            let mut groups = Groups::new(stage);
+            groups.add_rows(passed as u64);
+            return Ok(Some(groups));
+        }
+        return rollup_answer::known(scan, stage, part, options);
+    }
+    match rollup_answer::known(scan, stage, part, options)? {
+        Some(known) => Ok(Some(known)),
+        None => index_aggregates::known(scan, stage, part, options),
+    }
 }
 
 /// Morsels that follow each other as one, as far as there is enough to do for so many threads: the

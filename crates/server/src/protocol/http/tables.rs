@@ -39,7 +39,7 @@ fn description(session: &Session, name: &str) -> Result<Json> {
         }
         fields.push(known);
     }
-    let indexes = schema.indexes().iter().map(|index| {
+    let indexes = schema.row_indexes().map(|index| {
         json!({
             "name": index.name,
             "fields": definition::parts_text(&schema, index),

@@ -28,7 +28,7 @@ use esker_format::KeyList;
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
 pub(crate) use merging::Merging;
-pub(crate) use sets::set_number;
+pub(crate) use sets::{keys_of_rows, set_number};
 
 use super::Accumulator;
 use crate::bind::{Shown, Stage};
@@ -38,7 +38,7 @@ use crate::{Limits, Options, Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
 use int_numbers::IntNumbers;
 use many_groups::ManyGroups;
-use sets::{SetNumbers, keys_of_rows};
+use sets::SetNumbers;
 use tuple_numbers::TupleNumbers;
 
 /// How many keys are looked up at once.
@@ -135,17 +135,7 @@ impl<'s> Groups<'s> {
         }
         let picked = Picked::of(mask);
         let selection = picked.selection();
-        let keys = keys_of_rows(stage);
-        let of_sets = match stage.sets.is_empty() {
-            true => vec![self.numbering.ids(keys, rows, selection, &mut self.table)?],
-            false => {
-                let tuples = &mut self.sets.tuples;
-                let tuples = self.numbering.ids(keys, rows, selection, tuples)?;
-                let numbers = self.sets.groups(stage, tuples.numbers(), &mut self.table)?;
-                let groups = self.table.len();
-                numbers.into_iter().map(|n| GroupIds::from_numbers(n, groups)).collect()
-            }
-        };
+        let of_sets = self.ids(keys_of_rows(stage), rows, selection)?;
         let groups = self.table.len();
         for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
             accumulator.resize(groups);
@@ -155,6 +145,61 @@ impl<'s> Groups<'s> {
             of_sets.iter().for_each(|ids| accumulator.update(ids, vector.as_ref()));
         }
         Ok(())
+    }
+
+    /// The groups of the selected rows by what makes the keys of the step: one list, or one for
+    /// each grouping set.
+    pub(crate) fn ids<'a>(
+        &mut self,
+        keys: &'a [Bound],
+        rows: &Rows<'a>,
+        selection: Selection<'_>,
+    ) -> Result<Vec<GroupIds<'a>>> {
+        if self.stage.keys.is_empty() {
+            return Ok(vec![GroupIds::from_numbers(vec![0; selection.len()], 1)]);
+        }
+        if self.stage.sets.is_empty() {
+            return Ok(vec![self.numbering.ids(keys, rows, selection, &mut self.table)?]);
+        }
+        let tuples = self.numbering.ids(keys, rows, selection, &mut self.sets.tuples)?;
+        let numbers = self.sets.groups(self.stage, tuples.numbers(), &mut self.table)?;
+        let groups = self.table.len();
+        Ok(numbers.into_iter().map(|n| GroupIds::from_numbers(n, groups)).collect())
+    }
+
+    /// The key of a group.
+    pub(crate) fn key(&self, group: usize) -> &[u8] {
+        self.table.key(group)
+    }
+
+    /// The groups of another one as they are here; `None` where one is not.
+    pub(crate) fn pairs_of(&self, other: &Self) -> Option<Vec<(u32, u32)>> {
+        if self.stage.keys.is_empty() {
+            return Some(vec![(0, 0)]);
+        }
+        let pair = |(number, key): (u32, &[u8])| Some((number, self.table.find(key)?));
+        let keys = (0..other.table.len()).map(|group| other.table.key(group));
+        (0..).zip(keys).map(pair).collect()
+    }
+
+    /// Those groups alone that `is_kept` says, in their order.
+    pub(crate) fn retained(self, is_kept: &dyn Fn(usize) -> bool) -> Self {
+        if self.stage.keys.is_empty() || (0..self.table.len()).all(is_kept) {
+            return self;
+        }
+        let mut kept = Self::new(self.stage);
+        let mut pairs = Vec::new();
+        for (number, group) in
+            (0u32..).zip(0..self.table.len()).filter(|(_, group)| is_kept(*group))
+        {
+            pairs.push((number, kept.table.number(self.table.key(group))));
+        }
+        let groups = kept.table.len();
+        for (into, from) in kept.accumulators.iter_mut().zip(&self.accumulators) {
+            into.resize(groups);
+            into.merge(from, &pairs);
+        }
+        kept
     }
 
     /// Adds the groups of later rows.

@@ -1,0 +1,559 @@
+//! Groupings that are answered by what parts keep of a rollup.
+//!
+//! ```text
+//! SELECT date_trunc('day', t), sum(cost) … WHERE model = 'x' AND t >= '2026-01-01' GROUP BY 1
+//!        └── of the key date_trunc('hour', t)      └── a key   └── on a step of that key
+//! ```
+//!
+//! A step is answered when its keys, its filter and its operands are functions of the keys of the
+//! rollup, or operands of it. That is decided for each part anew, since parts have what they keep
+//! or have not; the others are scanned. Answers are the same either way:
+//!
+//! 1. What is kept is of all rows of a part. Those that the reader does not see are read and taken
+//!    away; where there are many, or a least value is among them, the part is scanned.
+//! 2. Only exact aggregates are kept: counts, sums of integers and decimals, extremes.
+//! 3. A group none of whose rows is seen is none.
+//!
+//! A span of time that begins or ends within a step is cut: whole steps are taken from what is
+//! kept, and the rows of the steps at its ends are read.
+//!
+//! ```text
+//! t >= 10:20 and t < 14:40    10:00  [10:20 rows | 11:00  12:00  13:00  kept | 14:00 rows  14:40)
+//! ```
+
+use std::ops::Range;
+
+use esker_format::{DataType, Room, Value};
+use esker_vfs::sabotage::Bug;
+
+use super::partials::{Feed, PartialGroups};
+use crate::access_path::Access;
+use crate::bind::Stage;
+use crate::bound::{Bound, BoundAggregate, Comparison, Node};
+use crate::evaluate::{Mask, Rows, Selection, evaluate};
+use crate::exec::aggregate::group::{Groups, keys_of_rows};
+use crate::exec::scan::Scan;
+use crate::filter::{CodeTables, keep};
+use crate::limits::Limits;
+use crate::model::date_unit::Unit;
+use crate::model::{Aggregate, Function};
+use crate::options::{IndexUse, Options};
+use crate::predicate::{Predicate, Verdict};
+use crate::source::rollup_layout::OperandColumns;
+use crate::source::{Fragment, RollupRun, RollupShape};
+use crate::{ErrorKind, Result, ZONE_ROWS};
+
+/// Where more of the rows of a part than one of so many are not visible, it is scanned.
+const HIDDEN_SHARE: usize = 8;
+
+/// How a step is answered by what is kept of a rollup.
+struct RollupAnswer {
+    /// What makes the keys of the step.
+    keys: Vec<Bound>,
+    /// What each of its aggregates gets.
+    feeds: Vec<Feed>,
+    weights: Bound,
+    /// Which groups are wanted.
+    filter: Predicate,
+    /// The steps at the ends of a span of time, whose rows are read.
+    ends: Vec<Bound>,
+}
+
+/// What a filter is over the keys of a rollup.
+#[derive(Default)]
+struct KeyFilter {
+    conditions: Vec<Bound>,
+    ends: Vec<Bound>,
+}
+
+/// The groups of a part, where what it keeps of a rollup tells them.
+///
+/// # Errors
+/// When what is kept cannot be read; when the query is to end.
+pub(crate) fn known<'s>(
+    scan: &Scan<'s>,
+    stage: &'s Stage,
+    part_index: usize,
+    options: &Options,
+) -> Result<Option<Groups<'s>>> {
+    let Some((run, answer)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
+    let part = scan.source.part(part_index);
+    let Some(hidden) = hidden(part) else { return Ok(None) };
+    let ends = RowsAtEnds::of(&answer, stage);
+    if ends.as_ref().is_some_and(|ends| ends.are_most_of(part)) {
+        return Ok(None);
+    }
+    let found = answer.groups(stage, run.entries(), options).and_then(|groups| {
+        if hidden.is_empty() || Bug::DeadRowsLeftInRollup.is_planted() {
+            return Ok(Some(groups.groups));
+        }
+        groups.without(gone(scan, (stage, ends.as_ref()), (part, &hidden), options)?)
+    });
+    let found = found.and_then(|groups| match (groups, &ends) {
+        (Some(mut groups), Some(ends)) => {
+            ends.add(&mut groups, part, options)?;
+            Ok(Some(groups))
+        }
+        (groups, _) => Ok(groups),
+    });
+    match found {
+        // It may be one of a row that the reader does not see.
+        Err(e) if matches!(e.kind(), ErrorKind::OutOfRange | ErrorKind::InvalidQuery) => Ok(None),
+        found => found,
+    }
+}
+
+/// The rollup that answers a step for a part, by its name, and how many groups are kept of it.
+///
+/// # Errors
+/// As for [`known`].
+pub(crate) fn chosen(
+    scan: &Scan<'_>,
+    stage: &Stage,
+    part_index: usize,
+    options: &Options,
+) -> Result<Option<(String, usize)>> {
+    let Some((run, _)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
+    let is_seen = hidden(scan.source.part(part_index)).is_some();
+    Ok(is_seen.then(|| (run.name().to_owned(), run.entries().row_count())))
+}
+
+/// The rollup with the fewest groups that answers a step, where that takes less than to look at
+/// the rows.
+fn choose<'s>(
+    scan: &Scan<'s>,
+    stage: &Stage,
+    part_index: usize,
+    options: &Options,
+) -> Result<Option<(&'s dyn RollupRun, RollupAnswer)>> {
+    let part = scan.source.part(part_index);
+    if !options.uses_rollups() || part.run_count() == 0 {
+        return Ok(None);
+    }
+    let mut best: Option<(&dyn RollupRun, RollupAnswer)> = None;
+    for run in part.rollup_runs() {
+        let (len, Some(shape)) = (run.entries().row_count(), run.shape()) else { continue };
+        if best.as_ref().is_some_and(|(best, _)| best.entries().row_count() <= len) {
+            continue;
+        }
+        if let Some(answer) = RollupAnswer::of(stage, shape, options.limits())? {
+            best = Some((run, answer));
+        }
+    }
+    let Some((run, answer)) = best else { return Ok(None) };
+    let is_dearer = match &scan.plan.part(part_index).access {
+        Access::Nothing => true,
+        Access::Lookup(candidates) if options.indexes != IndexUse::Always => {
+            candidates.estimate(part.row_count()) < run.entries().row_count() as f64
+        }
+        Access::Lookup(_) | Access::Scan => false,
+    };
+    Ok((!is_dearer).then_some((run, answer)))
+}
+
+/// The rows of a part that the reader does not see, batch by batch; `None` where there are many.
+fn hidden(part: &dyn Fragment) -> Option<Vec<(Range<usize>, Mask)>> {
+    let rows = part.row_count();
+    if part.visible_count() == Some(rows) {
+        return Some(Vec::new());
+    }
+    let (mut hidden, mut count, mut start) = (Vec::new(), 0, 0);
+    while start < rows {
+        let zone_end = rows.min((start / ZONE_ROWS + 1) * ZONE_ROWS);
+        let end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+        if let Some(words) = part.visible(start..end) {
+            let mut mask = Mask::all(end - start);
+            mask.and_not(&Mask::from_words(&words, end - start));
+            count += mask.count();
+            if count > rows / HIDDEN_SHARE {
+                return None;
+            }
+            if !mask.is_empty() {
+                hidden.push((start..end, mask));
+            }
+        }
+        start = end;
+    }
+    Some(hidden)
+}
+
+/// The groups of rows that are not seen.
+fn gone<'s>(
+    scan: &Scan<'s>,
+    (stage, ends): (&'s Stage, Option<&RowsAtEnds>),
+    (part, hidden): (&dyn Fragment, &[(Range<usize>, Mask)]),
+    options: &Options,
+) -> Result<PartialGroups<'s>> {
+    let mut gone = PartialGroups::new(Groups::new(stage));
+    for (range, mask) in hidden {
+        options.expect_time_left()?;
+        let (room, mut mask) = (Room::default(), mask.clone());
+        let rows = Rows::new(part, range.clone(), options.limits(), &room);
+        keep(scan.predicate, &rows, &mut mask, scan.tables)?;
+        if let Some(ends) = ends {
+            let mut at_ends = mask.clone();
+            keep(&ends.steps, &rows, &mut at_ends, &CodeTables::default())?;
+            mask.and_not(&at_ends);
+        }
+        if !mask.is_empty() {
+            gone.add_rows(keys_of_rows(stage), &rows, &mask)?;
+        }
+    }
+    Ok(gone)
+}
+
+/// The rows in the steps at the ends of a span of time.
+struct RowsAtEnds {
+    steps: Predicate,
+    /// Those of them that pass the filter.
+    wanted: Predicate,
+}
+
+impl RowsAtEnds {
+    fn of(answer: &RollupAnswer, stage: &Stage) -> Option<Self> {
+        let steps = match answer.ends.as_slice() {
+            [] => return None,
+            [one] => one.clone(),
+            several => Bound::new(Node::Or(several.to_vec()), DataType::Bool),
+        };
+        let all: Vec<Bound> = stage.filter.iter().cloned().chain([steps.clone()]).collect();
+        let wanted = Bound::new(Node::And(all), DataType::Bool);
+        let compile = |bound: &Bound| Predicate::compile(Some(bound));
+        Some(Self { steps: compile(&steps), wanted: compile(&wanted) })
+    }
+
+    /// The zones of a part that may have such rows.
+    fn zones<'z>(&'z self, part: &'z dyn Fragment) -> impl Iterator<Item = usize> + 'z {
+        let zones = 0..part.row_count().div_ceil(ZONE_ROWS);
+        zones.filter(|zone| self.wanted.verdict(part, *zone) != Verdict::Never)
+    }
+
+    /// Whether it takes no less to read them than all rows of a part.
+    fn are_most_of(&self, part: &dyn Fragment) -> bool {
+        let all = part.row_count().div_ceil(ZONE_ROWS);
+        self.zones(part).count() > (all / 2).max(2)
+    }
+
+    /// Adds those of a part that the reader sees.
+    fn add(&self, groups: &mut Groups<'_>, part: &dyn Fragment, options: &Options) -> Result<()> {
+        let tables = CodeTables::default();
+        for zone in self.zones(part) {
+            options.expect_time_left()?;
+            let zone_end = part.row_count().min((zone + 1) * ZONE_ROWS);
+            let mut start = zone * ZONE_ROWS;
+            while start < zone_end {
+                let end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+                let mut mask = match part.visible(start..end) {
+                    Some(words) => Mask::from_words(&words, end - start),
+                    None => Mask::all(end - start),
+                };
+                let room = Room::default();
+                let rows = Rows::new(part, start..end, options.limits(), &room);
+                keep(&self.wanted, &rows, &mut mask, &tables)?;
+                if !mask.is_empty() {
+                    groups.update(&rows, &mask)?;
+                }
+                start = end;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl RollupAnswer {
+    /// How a step is answered; `None` where it is not.
+    fn of(stage: &Stage, shape: &RollupShape, limits: &Limits) -> Result<Option<Self>> {
+        let rows = Bound::field(shape.layout.rows(), DataType::U32);
+        let over = OverKeys { shape, limits };
+        let keys: Option<Vec<Bound>> =
+            keys_of_rows(stage).iter().map(|key| over.bound(key)).collect();
+        let feed = |aggregate: &BoundAggregate| over.feed(aggregate, &rows);
+        let feeds: Option<Vec<Feed>> = stage.aggregates.iter().map(feed).collect();
+        let (Some(keys), Some(feeds)) = (keys, feeds) else { return Ok(None) };
+        let Some(KeyFilter { conditions, ends }) = over.filter(stage.filter.as_ref())? else {
+            return Ok(None);
+        };
+        let filter = match conditions.len() {
+            0 | 1 => conditions.into_iter().next(),
+            _ => Some(Bound::new(Node::And(conditions), DataType::Bool)),
+        };
+        let filter = Predicate::compile(filter.as_ref());
+        Ok(Some(Self { keys, feeds, weights: rows, filter, ends }))
+    }
+
+    /// The groups of what is kept, the rows that are not seen among them.
+    fn groups<'s>(
+        &self,
+        stage: &'s Stage,
+        entries: &dyn Fragment,
+        options: &Options,
+    ) -> Result<PartialGroups<'s>> {
+        let mut groups = PartialGroups::new(Groups::new(stage));
+        let tables = CodeTables::default();
+        let (len, mut start) = (entries.row_count(), 0);
+        while start < len {
+            options.expect_time_left()?;
+            let zone = start / ZONE_ROWS;
+            let zone_end = len.min((zone + 1) * ZONE_ROWS);
+            if self.filter.verdict(entries, zone) == Verdict::Never {
+                start = zone_end;
+                continue;
+            }
+            let end = entries.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+            let (room, mut mask) = (Room::default(), Mask::all(end - start));
+            let rows = Rows::new(entries, start..end, options.limits(), &room);
+            keep(&self.filter, &rows, &mut mask, &tables)?;
+            if !mask.is_empty() {
+                groups.add((&self.keys, &self.feeds, &self.weights), &rows, &mask)?;
+            }
+            start = end;
+        }
+        Ok(groups)
+    }
+}
+
+/// Expressions over the rows of a table, as expressions over the keys of a rollup.
+struct OverKeys<'a> {
+    shape: &'a RollupShape,
+    limits: &'a Limits,
+}
+
+impl OverKeys<'_> {
+    /// The same value, of the keys; `None` where they do not tell it.
+    fn bound(&self, bound: &Bound) -> Option<Bound> {
+        if bound.is_random() || bound.is_unanswered() {
+            return None;
+        }
+        if let Some(found) = self.key(bound).or_else(|| self.coarser(bound)) {
+            return Some(found);
+        }
+        match &bound.node {
+            Node::Field(_) => None,
+            Node::Literal(_) => Some(bound.clone()),
+            _ => {
+                let mut found = bound.clone();
+                found.replace_operands(&|operand| self.bound(operand)).then_some(found)
+            }
+        }
+    }
+
+    /// A key as it is kept.
+    fn key(&self, bound: &Bound) -> Option<Bound> {
+        let place = self.shape.keys.iter().position(|key| is_same(key, bound))?;
+        Some(Bound { node: Node::Field(place), ..bound.clone() })
+    }
+
+    /// A time that is cut to longer steps than a key is.
+    fn coarser(&self, bound: &Bound) -> Option<Bound> {
+        let (wanted, of) = truncated(bound)?;
+        let is_finer = |key: &&Bound| {
+            truncated(key).is_some_and(|(unit, key)| is_same(key, of) && has_steps(wanted, unit))
+        };
+        let key = self.key(self.shape.keys.iter().find(is_finer)?)?;
+        if key.data_type != of.data_type {
+            return None;
+        }
+        let mut found = bound.clone();
+        let replaced = found.replace_operands(&|operand| match operand.node {
+            Node::Literal(_) => Some(operand.clone()),
+            _ => Some(key.clone()),
+        });
+        replaced.then_some(found)
+    }
+
+    /// What an aggregate gets of the columns that are kept.
+    fn feed(&self, aggregate: &BoundAggregate, rows: &Bound) -> Option<Feed> {
+        let Some(operand) = &aggregate.operand else { return Some(Feed::Counts(rows.clone())) };
+        let is_extreme = matches!(aggregate.function, Aggregate::Min | Aggregate::Max);
+        let is_of_set = aggregate.distinct || is_extreme;
+        if let Some(columns) = self.operand(operand).filter(|_| !aggregate.distinct) {
+            let field = |column: usize, like: Option<&Bound>| {
+                let data_type = self.shape.layout.type_of(column)?;
+                let labels = like.and_then(|like| like.labels.as_ref());
+                Some(Bound::field(column, data_type).with_labels(labels))
+            };
+            let counts = field(columns.count, None)?;
+            let found = match aggregate.function {
+                Aggregate::Count => Some(Feed::Counts(counts)),
+                Aggregate::Sum | Aggregate::Avg => match columns.sum {
+                    Some(sum) => Some(Feed::Sums(field(sum, None)?, counts)),
+                    None => None,
+                },
+                Aggregate::Min => {
+                    columns.least.and_then(|c| field(c, Some(operand)).map(Feed::Values))
+                }
+                Aggregate::Max => {
+                    columns.greatest.and_then(|c| field(c, Some(operand)).map(Feed::Values))
+                }
+                _ => None,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        let of_keys = self.bound(operand)?;
+        match aggregate.function {
+            Aggregate::Count if !aggregate.distinct => Some(Feed::CountsOf(rows.clone(), of_keys)),
+            _ if is_of_set => Some(Feed::Values(of_keys)),
+            _ => None,
+        }
+    }
+
+    fn operand(&self, bound: &Bound) -> Option<OperandColumns> {
+        let Node::Field(position) = bound.node else { return None };
+        let place = self.shape.operands.iter().position(|field| *field == position)?;
+        self.shape.layout.operands().get(place).copied()
+    }
+
+    /// A filter over the keys; `None` where they do not tell it, or leave rows out that it wants.
+    fn filter(&self, filter: Option<&Bound>) -> Result<Option<KeyFilter>> {
+        let mut wanted: Vec<&Bound> = Vec::new();
+        filter.into_iter().for_each(|filter| conditions(filter, &mut wanted));
+        let mut own = Vec::new();
+        self.shape.filter.iter().for_each(|filter| conditions(filter, &mut own));
+        if !own.iter().all(|own| wanted.iter().any(|wanted| is_same(own, wanted))) {
+            return Ok(None);
+        }
+        wanted.retain(|wanted| !own.iter().any(|own| is_same(own, wanted)));
+        let mut found = KeyFilter::default();
+        for condition in wanted {
+            match self.bound(condition) {
+                Some(condition) => found.conditions.push(condition),
+                None if self.cut(condition, &mut found)? => {}
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// A bound of a time that a key cuts to steps: the steps that lie on the wanted side of it
+    /// whole, and the step in which it lies. False for another condition.
+    fn cut(&self, condition: &Bound, to: &mut KeyFilter) -> Result<bool> {
+        let Node::Compare(comparison, a, b) = &condition.node else { return Ok(false) };
+        let (comparison, of, limit) = match (a.as_literal(), b.as_literal()) {
+            (None, Some(limit)) => (*comparison, a, limit),
+            (Some(limit), None) => (comparison.mirrored(), b, limit),
+            _ => return Ok(false),
+        };
+        let is_of = |key: &&Bound| truncated(key).is_some_and(|(_, time)| is_same(time, of));
+        let (Value::Timestamp(limit), Some(key)) = (limit, self.shape.keys.iter().find(is_of))
+        else {
+            return Ok(false);
+        };
+        let is_time = |bound: &Bound| bound.data_type == Some(DataType::Timestamp);
+        let (Some((unit, _)), true) = (truncated(key), is_time(key) && is_time(of)) else {
+            return Ok(false);
+        };
+        let Some(step) = self.step(key, *limit)? else { return Ok(false) };
+        let Some(next) = step.checked_add(longest_us(unit)) else { return Ok(false) };
+        let Some(next) = self.step(key, next)? else { return Ok(false) };
+        let Some(kept) = self.key(key) else { return Ok(false) };
+        let compare = |comparison, of: &Bound, with: i64| {
+            let with = Bound::literal(Value::Timestamp(with));
+            let node = Node::Compare(comparison, Box::new(of.clone()), Box::new(with));
+            Bound::new(node, DataType::Bool)
+        };
+        let is_on_step = step == *limit;
+        let whole = match comparison {
+            Comparison::Gte if is_on_step => (Comparison::Gte, false),
+            Comparison::Lt if is_on_step => (Comparison::Lt, false),
+            Comparison::Gt | Comparison::Gte => (Comparison::Gt, true),
+            Comparison::Lt | Comparison::Lte => (Comparison::Lt, true),
+            Comparison::Eq | Comparison::Neq => return Ok(false),
+        };
+        to.conditions.push(compare(whole.0, &kept, step));
+        if whole.1 {
+            let both = [compare(Comparison::Gte, of, step), compare(Comparison::Lt, of, next)];
+            to.ends.push(Bound::new(Node::And(both.to_vec()), DataType::Bool));
+        }
+        Ok(true)
+    }
+
+    /// The step of a time.
+    fn step(&self, key: &Bound, time_us: i64) -> Result<Option<i64>> {
+        let mut step = key.clone();
+        step.replace_operands(&|operand| match operand.node {
+            Node::Literal(_) => Some(operand.clone()),
+            _ => Some(Bound::literal(Value::Timestamp(time_us))),
+        });
+        Ok(match self.constant(&step)? {
+            Some(Value::Timestamp(step)) => Some(step),
+            _ => None,
+        })
+    }
+
+    /// The value of an expression that reads no field; `None` where it has none.
+    fn constant(&self, bound: &Bound) -> Result<Option<Value>> {
+        let rows = Rows::constant(self.limits);
+        match evaluate(bound, &rows, Selection::All(1)) {
+            Ok(vector) => Ok(Some(vector.value(0).to_owned())),
+            Err(e) if e.kind() == ErrorKind::OutOfRange => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+/// The conditions that all have to hold.
+fn conditions<'b>(bound: &'b Bound, to: &mut Vec<&'b Bound>) {
+    match &bound.node {
+        Node::And(all) => all.iter().for_each(|bound| conditions(bound, to)),
+        _ => to.push(bound),
+    }
+}
+
+/// Whether two expressions have the same value, of the same type, for each row.
+fn is_same(a: &Bound, b: &Bound) -> bool {
+    a.node == b.node && a.data_type == b.data_type
+}
+
+/// The unit to which a time is cut, in UTC, and the time.
+fn truncated(bound: &Bound) -> Option<(Unit, &Bound)> {
+    let Node::Call(Function::DateTrunc, operands) = &bound.node else { return None };
+    let [unit, of] = operands.as_slice() else { return None };
+    let Some(Value::Text(unit)) = unit.as_literal() else { return None };
+    matches!(of.node, Node::Field(_)).then_some((Unit::from_name(unit)?, of))
+}
+
+/// How long a step of a unit may be: the time so long after one begins lies in the next.
+fn longest_us(unit: Unit) -> i64 {
+    const SECOND: i64 = 1_000_000;
+    const DAY: i64 = 86_400 * SECOND;
+    match unit {
+        Unit::Microsecond => 1,
+        Unit::Millisecond => 1_000,
+        Unit::Second => SECOND,
+        Unit::Minute => 60 * SECOND,
+        Unit::Hour => 3_600 * SECOND,
+        Unit::Day => DAY,
+        Unit::Week => 7 * DAY,
+        Unit::Month => 31 * DAY,
+        Unit::Quarter => 92 * DAY,
+        Unit::Decade => 3_653 * DAY,
+        Unit::Century => 36_525 * DAY,
+        Unit::Millennium => 365_243 * DAY,
+        // Years by whatever count.
+        _ => 371 * DAY,
+    }
+}
+
+/// Whether a step of the one unit is made of whole steps of the other.
+fn has_steps(unit: Unit, finer: Unit) -> bool {
+    use Unit as U;
+    let order = [
+        U::Microsecond,
+        U::Millisecond,
+        U::Second,
+        U::Minute,
+        U::Hour,
+        U::Day,
+        U::Month,
+        U::Quarter,
+        U::Year,
+    ];
+    let place = |unit: Unit| order.iter().position(|known| *known == unit);
+    match (place(finer), unit) {
+        (Some(finer), U::Week) => finer <= 5,
+        (Some(finer), unit) => place(unit).is_some_and(|place| finer <= place),
+        (None, _) => false,
+    }
+}
