@@ -6,7 +6,7 @@ use crate::Result;
 use crate::rows::Row;
 
 pub(crate) const USAGE: &str = "\
-usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server|streams|ycsb
+usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server|streams|rollups|ycsb
                    [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR] [--flights FILE]
                    [--bytes N] [--plot FILE]
 

@@ -1,5 +1,5 @@
 //! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn`, `server`,
-//! `streams` and `ycsb`: every speed and size that is asked of the engine, of what brings rows into
+//! `streams`, `rollups` and `ycsb`: every speed and size that is asked of the engine, of what brings rows into
 //! it and out of it, and of the server, measured beside what the machine can do at best, with
 //! answers checked first.
 //!
@@ -16,6 +16,7 @@
 //! | `transactions`, `large_transaction` | the rows of `esker-bench txn` |
 //! | `server` | what is asked of a server over sockets |
 //! | `streams` | events: over HTTP, many at once, as they are stored |
+//! | `rollups` | materialized views: rows that come in, questions |
 //! | `ycsb` | the workloads of the Yahoo! Cloud Serving Benchmark |
 //! | `redis` | a server of Redis beside ours |
 //! | `timing` | the median of repeated questions |
@@ -43,6 +44,7 @@ mod process;
 mod queries;
 mod redis;
 mod report;
+mod rollups;
 mod rows;
 mod server;
 mod slate;
@@ -103,6 +105,9 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "streams" => {
             measure(&arguments::Arguments::parse(streams::ROWS, 10_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "rollups" => {
+            measure(&arguments::Arguments::parse(rollups::ROWS, 25_000_000, rest)?)
         }
         Some((name, rest)) if name == "ycsb" => {
             measure(&arguments::Arguments::parse(ycsb::ROWS, 1_000_000, rest)?)

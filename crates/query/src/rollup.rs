@@ -119,7 +119,9 @@ impl Rollup {
                         return Ok(None);
                     }
                     let kept = match key {
-                        Expr::Field(field) => RollupKey::Field(field.clone()),
+                        Expr::Field(field) if schema.resolve(field).is_ok() => {
+                            RollupKey::Field(field.clone())
+                        }
                         key => RollupKey::Computed(by_names(key)?),
                     };
                     if !keys.contains(&kept) {

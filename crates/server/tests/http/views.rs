@@ -42,6 +42,27 @@ fn a_view_is_made_told_replaced_and_removed() {
 }
 
 #[test]
+fn a_materialized_view_is_made_told_and_removed() {
+    let server = Harness::new(&[]);
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    assert_eq!(server.ask("PUT", &format!("{D}/tables/t"), schema).status, 201);
+    let one = format!("{D}/views/names");
+    let query = "SELECT name, count(*) AS n FROM t GROUP BY name";
+    let body = serde_json::json!({ "query": query, "materialized": true }).to_string();
+    let made = server.ask("PUT", &one, &body);
+    assert_eq!(made.status, 201, "{}", made.text());
+    assert_eq!(made.json()["materialized"], true);
+    let plain = serde_json::json!({ "query": query }).to_string();
+    let refused = server.ask("PUT", &one, &plain);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(refused.text().contains("is a materialized view"), "{}", refused.text());
+    let table = server.ask("GET", &format!("{D}/tables/t"), "").json();
+    assert_eq!(table["indexes"].as_array().unwrap().len(), 0);
+    assert_eq!(server.ask("DELETE", &one, "").status, 204);
+    assert_eq!(server.ask("GET", &one, "").status, 404);
+}
+
+#[test]
 fn a_view_of_a_transaction_is_of_that_alone() {
     let server = Harness::new(&[]);
     let begun = server.ask("POST", &format!("{D}/transactions"), "{}").json();

@@ -7,11 +7,13 @@
     reason = "tests fail by panicking, and read the guide"
 )]
 
-use esker::{Options, Value};
+use esker::{Database, Options, Value};
 use esker_query::model::{FUNCTIONS, Family, FunctionEntry};
 use esker_sql::{Outcome, Session};
+use esker_vfs::sim::{Options as SimOptions, Simulation};
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/sql.md");
+const ROLLUPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/rollups.md");
 const FUNCTIONS_PAGE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/functions.md");
 const INTROSPECTION: &str =
@@ -87,9 +89,22 @@ fn every_statement_about_tables_does_what_it_says() {
     expect_answers(statements);
 }
 
+#[test]
+fn every_statement_about_materialized_views_does_what_it_says() {
+    let statements = statements(&std::fs::read_to_string(ROLLUPS).unwrap());
+    assert!(statements.len() > 15);
+    // Rows are sealed where there is a disk.
+    let machine = Simulation::new(5, SimOptions::default());
+    let options = Options::new().environment(machine.environment()).background(false);
+    expect_answers_of(&options.open("db").unwrap(), statements);
+}
+
 fn expect_answers(statements: Vec<(String, Vec<String>)>) {
-    let db = Options::new().memory().unwrap();
-    let mut session = Session::new(&db);
+    expect_answers_of(&Options::new().memory().unwrap(), statements);
+}
+
+fn expect_answers_of(db: &Database, statements: Vec<(String, Vec<String>)>) {
+    let mut session = Session::new(db);
     let mut wrong = String::new();
     for (text, wanted) in statements {
         let found = answer(&mut session, &text);

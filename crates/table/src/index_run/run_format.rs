@@ -12,8 +12,8 @@
 //! | rollup | a group and its partial aggregates | no rows: it answers groupings |
 //!
 //! A new kind is a code in [`IndexKind`](esker_format::schema::IndexKind), an implementation of
-//! this trait, an arm in `format_of`, and a member of `IndexRun` in `query`, which says how it gives
-//! candidates.
+//! this trait, an arm in `format_of`, and a member of `IndexRun` in `query`, which says how it
+//! gives candidates.
 
 use std::sync::Arc;
 

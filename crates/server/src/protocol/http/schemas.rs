@@ -150,9 +150,15 @@ fn definitions() -> Json {
             &["index"],
         ),
         "NewView": strict(
-            json!({ "query": {
-                "type": "string", "minLength": 1, "description": "such as `SELECT id FROM t`",
-            } }),
+            json!({
+                "query": {
+                    "type": "string", "minLength": 1, "description": "such as `SELECT id FROM t`",
+                },
+                "materialized": {
+                    "type": "boolean",
+                    "description": "whether groups of its table are kept; false unless given",
+                },
+            }),
             &["query"],
         ),
     })
@@ -233,7 +239,7 @@ fn told() -> Json {
         "TableNames": answer(json!({ "tables": texts })),
         "ViewNames": answer(json!({ "views": texts })),
         "View": answer(json!({
-            "view": text, "query": text, "reads": texts,
+            "view": text, "query": text, "reads": texts, "materialized": flag,
             "columns": list_of(answer(json!({ "name": text, "type": text }))),
         })),
         "Table": with_stream(answer(json!({

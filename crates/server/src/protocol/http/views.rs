@@ -30,7 +30,11 @@ fn description(session: &Session, name: &str) -> Result<Json> {
         |column: &esker::ViewColumnInfo| json!({ "name": column.name, "type": column.data_type });
     let columns: Vec<_> = view.columns.iter().map(column).collect();
     let (query, reads) = (view.query, view.reads);
-    Ok(json!({ "view": view.name, "query": query, "columns": columns, "reads": reads }))
+    let materialized = view.is_rollup;
+    Ok(json!({
+        "view": view.name, "query": query, "columns": columns, "reads": reads,
+        "materialized": materialized,
+    }))
 }
 
 pub(super) async fn describe(call: Call) -> Outcome {
@@ -43,6 +47,8 @@ pub(super) async fn describe(call: Call) -> Outcome {
 #[serde(deny_unknown_fields)]
 struct NewView {
     query: String,
+    #[serde(default)]
+    materialized: bool,
 }
 
 pub(super) async fn put(mut call: Call) -> Outcome {
@@ -54,7 +60,8 @@ pub(super) async fn put(mut call: Call) -> Outcome {
         Statement::Query(_) => {}
         _ => return Err(Error::invalid("query: expected SELECT, VALUES or WITH").into()),
     }
-    let text = format!("CREATE OR REPLACE VIEW \"{quoted}\" AS {}", asked.query);
+    let kind = if asked.materialized { "MATERIALIZED VIEW" } else { "VIEW" };
+    let text = format!("CREATE OR REPLACE {kind} \"{quoted}\" AS {}", asked.query);
     let made = call.run(move |session| {
         session.all_or_none(|session| {
             let was_there = session.scope().has_view(&name)?;
@@ -69,6 +76,14 @@ pub(super) async fn put(mut call: Call) -> Outcome {
 
 pub(super) async fn remove(call: Call) -> Outcome {
     let name = call.path("table").to_owned();
-    call.run(move |session| Ok(session.scope().drop_view(&name)?)).await?;
+    call.run(move |session| {
+        let mut views = session.scope().views()?.into_iter();
+        let is_rollup = views.any(|view| view.is_rollup && view.name.eq_ignore_ascii_case(&name));
+        Ok(match is_rollup {
+            true => session.scope().drop_rollup(&name)?,
+            false => session.scope().drop_view(&name)?,
+        })
+    })
+    .await?;
     entity::empty()
 }
