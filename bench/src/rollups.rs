@@ -1,5 +1,5 @@
-//! `esker-bench rollups`: what materialized views cost the rows that come in, and what they save the
-//! questions that they answer. Answers are compared with those that are computed of the rows.
+//! `esker-bench rollups`: what materialized views cost the rows that come in, and what they save
+//! the questions that they answer. Answers are compared with those that are computed of the rows.
 
 use std::time::Instant;
 
@@ -138,8 +138,8 @@ fn ingest(bench: &mut Bench) -> Result<Outcome> {
     let four = ingest_with(bench, &[("four", FOUR)], &calls)?;
     let rate = |with: [f64; 2]| without[0] / with[0];
     let note = format!(
-        "{events} events, {:.0} k/s without; processor time {:.2}, {:.2}, {:.2} s with 1, 10, four, \
-         {:.2} s without",
+        "{events} events, {:.0} k/s without; processor time {:.2}, {:.2}, {:.2} s with 1, 10, \
+         four, {:.2} s without",
         events as f64 / without[0] / 1e3,
         one[1],
         ten[1],

@@ -21,6 +21,9 @@ use crate::source::rollup_layout::RollupLayout;
 use crate::source::rollup_run::RollupShape;
 use crate::{Error, ErrorKind, Inputs, Limits, Result, ZONE_ROWS, row_expression};
 
+/// Of groups that take more, nothing is kept.
+const BYTES_MAX: usize = 64 << 20;
+
 /// What computes the partial aggregates of one rollup.
 #[derive(Clone, Debug)]
 pub struct PartialAggregates {
@@ -126,7 +129,7 @@ impl PartialAggregates {
     }
 
     /// The columns, given those that are read; `None` where there are more than `groups_max`
-    /// groups, or a key cannot be computed of some row.
+    /// groups, or very long ones, or a key cannot be computed of some row.
     ///
     /// # Errors
     /// `Corrupt` when a column cannot be read.
@@ -156,6 +159,7 @@ impl PartialAggregates {
                 Err(e) if e.kind() == ErrorKind::Corrupt => return Err(e),
                 Err(_) => return Ok(None),
                 Ok(()) if groups.len() > groups_max => return Ok(None),
+                Ok(()) if groups.bytes() > BYTES_MAX => return Ok(None),
                 Ok(()) => {}
             }
         }

@@ -54,8 +54,10 @@ fn answer(session: &mut Session, text: &str) -> Vec<String> {
         Err(e) => return vec![format!("error: {}", e.to_string().lines().next().unwrap())],
     };
     let rows = outcome.rows_changed();
-    if let Outcome::Done(done) = outcome {
-        return vec![done];
+    match &outcome {
+        Outcome::Done(done) => return vec![done.clone()],
+        Outcome::Plan(plan) => return plan.lines().map(str::to_owned).collect(),
+        _ => {}
     }
     match outcome.into_rows() {
         Some(result) => {
@@ -93,9 +95,10 @@ fn every_statement_about_tables_does_what_it_says() {
 fn every_statement_about_materialized_views_does_what_it_says() {
     let statements = statements(&std::fs::read_to_string(ROLLUPS).unwrap());
     assert!(statements.len() > 15);
-    // Rows are sealed where there is a disk.
+    // Rows are sealed where there is a disk, once there are enough.
     let machine = Simulation::new(5, SimOptions::default());
     let options = Options::new().environment(machine.environment()).background(false);
+    let options = options.group_limit(5_000, 64 << 20).small_group_limit(1);
     expect_answers_of(&options.open("db").unwrap(), statements);
 }
 
@@ -108,6 +111,7 @@ fn expect_answers_of(db: &Database, statements: Vec<(String, Vec<String>)>) {
     let mut wrong = String::new();
     for (text, wanted) in statements {
         let found = answer(&mut session, &text);
+        db.wait_idle().unwrap();
         let fails = found.first().is_some_and(|line| line.starts_with("error"));
         let is_told = !wanted.is_empty() || fails;
         if is_told && found != wanted {

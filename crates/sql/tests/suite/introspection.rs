@@ -244,7 +244,10 @@ fn statements_ask_them() {
     assert_eq!(rows(&db, "SHOW SCHEMAS"), ["information_schema", "main"]);
     assert_eq!(rows(&db, "SHOW SEQUENCES"), ["numbers"]);
     assert_eq!(rows(&db, "SHOW FUNCTIONS LIKE 'casef%'"), ["casefold"]);
-    assert_eq!(rows(&db, "SHOW ALL"), ["nulls_order|smallest", "division_by_zero|null"]);
+    assert_eq!(
+        rows(&db, "SHOW ALL"),
+        ["nulls_order|smallest", "division_by_zero|null", "use_rollups|on"]
+    );
     assert_eq!(rows(&db, "SHOW nulls_order"), ["smallest"]);
     for text in [
         "SHOW COLUMNS FROM nothing",

@@ -128,7 +128,7 @@ fn a_prepared_statement_keeps_what_its_session_chose() {
     let shown: Vec<String> = session.sql_as("SHOW nulls_order", ()).unwrap();
     assert_eq!(shown, ["last"]);
     let rows = session.sql_rows("SHOW ALL", ()).unwrap().records::<(String, String)>().unwrap();
-    assert_eq!(rows.count(), 2);
+    assert_eq!(rows.count(), 3);
     assert_eq!(session.semantics(), chosen(NullsOrder::Last));
 }
 

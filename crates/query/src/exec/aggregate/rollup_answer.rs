@@ -364,8 +364,12 @@ impl OverKeys<'_> {
     /// What an aggregate gets of the columns that are kept.
     fn feed(&self, aggregate: &BoundAggregate, rows: &Bound) -> Option<Feed> {
         let Some(operand) = &aggregate.operand else { return Some(Feed::Counts(rows.clone())) };
-        let is_extreme = matches!(aggregate.function, Aggregate::Min | Aggregate::Max);
-        let is_of_set = aggregate.distinct || is_extreme;
+        // Others depend on the order in which values are met, or on how often.
+        let is_of_set = match aggregate.function {
+            Aggregate::Min | Aggregate::Max => true,
+            Aggregate::Count => aggregate.distinct,
+            _ => false,
+        };
         if let Some(columns) = self.operand(operand).filter(|_| !aggregate.distinct) {
             let field = |column: usize, like: Option<&Bound>| {
                 let data_type = self.shape.layout.type_of(column)?;
