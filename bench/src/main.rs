@@ -1,7 +1,7 @@
 //! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn`, `server`,
-//! `streams`, `rollups` and `ycsb`: every speed and size that is asked of the engine, of what brings
-//! rows into it and out of it, and of the server, measured beside what the machine can do at best,
-//! with answers checked first.
+//! `streams`, `rollups` and `ycsb`: every speed and size that is asked of the engine, of what
+//! brings rows into it and out of it, and of the server, measured beside what the machine can do at
+//! best, with answers checked first.
 //!
 //! | module | what it defines |
 //! |---|---|

@@ -53,8 +53,7 @@ pub(crate) const ROWS: &[Row] = &[
 
 const TABLE: &str = "CREATE TABLE events (t timestamp NOT NULL, user_id u32 NOT NULL, \
      api_key u32 NOT NULL, provider text NOT NULL, model text NOT NULL, cost i64 NOT NULL, \
-     ms u32 NOT NULL, status u16 NOT NULL) WITH (stream = 't', late = '90 days', \
-     ahead = '90 days')";
+     ms u32 NOT NULL, status u16 NOT NULL) WITH (stream = 't')";
 
 /// Views of few groups, by what tells them apart.
 const FEW: [&str; 10] = [
@@ -126,7 +125,7 @@ fn ingest_with(
 }
 
 fn ingest(bench: &mut Bench) -> Result<Outcome> {
-    let events = (bench.rows / 10).clamp(CALL, 1_000_000);
+    let events = (bench.rows / 4).clamp(CALL, 4_000_000);
     let calls: Vec<Vec<Vec<Value>>> = (0..events / CALL)
         .map(|call| (0..CALL).map(|n| event(call * CALL + n, 1_000)).collect())
         .collect();
