@@ -23,8 +23,8 @@
 use std::sync::Arc;
 
 use super::{
-    Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, IdentityChange, NewIndex,
-    NewReference, NewRollup, Schema, StreamOption,
+    ChangedRows, Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Generated, IdentityChange,
+    NewIndex, NewReference, NewRollup, Schema, StreamOption,
 };
 use crate::{DataType, Error, Labels, Result, Value};
 
@@ -129,6 +129,11 @@ pub enum Alteration {
         /// The new name.
         to: String,
     },
+    /// For how many microseconds changes of rows are kept; `None`: they are not. The caller makes,
+    /// alters or drops the feed.
+    SetChangesKept(Option<u64>),
+    /// What is kept of them.
+    SetChangesBy(ChangedRows),
 }
 
 impl Alteration {
@@ -275,6 +280,8 @@ impl Schema {
             Alteration::AddReference(new) => self.add_reference(new),
             Alteration::DropReference(name) => self.drop_reference(name),
             Alteration::SetStream(option) => self.set_stream_option(option),
+            Alteration::SetChangesKept(keep_us) => self.keep_changes(*keep_us),
+            Alteration::SetChangesBy(rows) => self.keep_changes_by(*rows),
             _ => self.alter_rollup(alteration),
         }
     }

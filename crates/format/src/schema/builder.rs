@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Check, DefaultValue, Field, FieldId, Generated, Identity, NewIndex, NewReference, PrimaryKey,
-    Profile, RowOrder, Schema, StreamOption,
+    Changes, Check, DefaultValue, Field, FieldId, Generated, Identity, NewIndex, NewReference,
+    PrimaryKey, Profile, RowOrder, Schema, StreamOption,
 };
 use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
@@ -19,6 +19,7 @@ pub struct SchemaBuilder {
     profile: Profile,
     row_order: RowOrder,
     stream: Option<(String, Vec<StreamOption>)>,
+    changes: Option<Changes>,
     expiry: Option<String>,
     expiry_clock: ExpiryClock,
     comment: Option<Arc<str>>,
@@ -310,6 +311,23 @@ impl SchemaBuilder {
         self
     }
 
+    /// Changes of rows are kept in a feed of the table for a time, or the table is such a feed.
+    ///
+    /// ```
+    /// use esker_format::schema::{ChangedRows, Changes};
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let changes = Changes::Kept { keep_us: 86_400_000_000, rows: ChangedRows::Key };
+    /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]);
+    /// assert_eq!(schema.changes(changes).build()?.changes(), Some(changes));
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn changes(mut self, changes: Changes) -> Self {
+        self.changes = Some(changes);
+        self
+    }
+
     /// Checks and finishes the schema.
     ///
     /// # Errors
@@ -332,6 +350,7 @@ impl SchemaBuilder {
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
         (schema.profile, schema.row_order) = (self.profile, self.row_order);
         schema.comment = self.comment;
+        schema.changes = self.changes;
         schema.set_expiry(self.expiry.as_deref())?;
         schema.expiry_clock = self.expiry_clock;
         if let Some((time, options)) = &self.stream {

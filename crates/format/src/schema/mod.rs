@@ -2,6 +2,7 @@
 
 mod alteration;
 mod builder;
+mod changes;
 mod dedupe;
 mod field;
 mod generated;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
+pub use changes::{ChangedRows, Changes};
 pub use dedupe::Dedupe;
 pub use field::{DefaultValue, Field};
 pub use generated::Generated;
@@ -100,6 +102,8 @@ pub struct Schema {
     pub(crate) profile: Profile,
     /// What it is as a stream, where that is its profile.
     pub(crate) stream: Option<Box<Stream>>,
+    /// Whether its changes are kept in a feed, or it is one.
+    pub(crate) changes: Option<Changes>,
     pub(crate) row_order: RowOrder,
     /// The field that says when a row expires.
     pub(crate) expiry: Option<FieldId>,
@@ -161,6 +165,7 @@ impl Schema {
             rows_since: 1,
             profile: Profile::Table,
             stream: None,
+            changes: None,
             row_order: RowOrder::Arrival,
             expiry: None,
             expiry_clock: ExpiryClock::Date,
@@ -496,6 +501,7 @@ impl Schema {
         }
         self.validate_profile()?;
         self.validate_stream()?;
+        self.validate_changes()?;
         self.validate_indexes()?;
         self.validate_references()
     }

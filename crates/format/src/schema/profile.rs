@@ -1,6 +1,6 @@
 //! What a table is for, in which order its rows are stored, and when they expire.
 
-use super::{FieldId, PrimaryKey, Schema};
+use super::{Changes, FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, ExpiryClock, Field, Result, comment};
 
@@ -68,6 +68,9 @@ const STREAM: u8 = 3 << 3;
 const COMMENTED: u8 = 1 << 5;
 /// References follow, from the same version on.
 const BOUND: u8 = 1 << 6;
+/// What is said of changes follows the comment: from version 18 of the log and 17 of checkpoints
+/// on.
+const CHANGES: u8 = 1 << 7;
 
 impl Schema {
     /// In which order the rows of segments lie. It never changes.
@@ -192,10 +195,12 @@ impl Schema {
         };
         let commented = if self.comment.is_some() { COMMENTED } else { 0 };
         let bound = if self.is_bound() { BOUND } else { 0 };
-        out.u8(order | clock | profile | commented | bound);
+        let changes = if self.changes.is_some() { CHANGES } else { 0 };
+        out.u8(order | clock | profile | commented | bound | changes);
         // default: no field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
         self.comment.iter().for_each(|comment| out.text(comment));
+        self.changes.iter().for_each(|changes| changes.encode(out));
     }
 
     pub(super) fn decode_profile(&mut self, input: &mut Reader<'_>) -> Result<()> {
@@ -203,11 +208,14 @@ impl Schema {
         self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
         let unknown = || Error::corrupt(format!("unknown profile of a table: {flags:#04x}"));
-        if flags & !(BY_KEY | CLOCK | PROFILE | COMMENTED | BOUND) != 0 {
+        if flags & !(BY_KEY | CLOCK | PROFILE | COMMENTED | BOUND | CHANGES) != 0 {
             return Err(unknown());
         }
         if flags & COMMENTED != 0 {
             self.comment = Some(input.text()?.into());
+        }
+        if flags & CHANGES != 0 {
+            self.changes = Some(Changes::decode(input)?);
         }
         self.expiry_clock = match flags & CLOCK {
             // Before version 9 of the log nothing said so, and buckets were known by their shape.
