@@ -57,6 +57,7 @@ mod engine;
 mod engine_handle;
 mod erasure;
 mod error;
+mod feed;
 mod files;
 mod introspection;
 mod limits;
@@ -133,9 +134,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{
-    Alteration, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity, IdentityChange, Index,
-    IndexField, IndexId, IndexKind, NewIndex, NewReference, PlacedExpression, Reference,
-    ReferenceAction, Referrer, RowExpression, StreamOption,
+    Alteration, ChangedRows, Changes, Check, DefaultValue, Generated, INDEX_FIELDS_MAX, Identity,
+    IdentityChange, Index, IndexField, IndexId, IndexKind, NewIndex, NewReference,
+    PlacedExpression, Reference, ReferenceAction, Referrer, RowExpression, StreamOption,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Interval, Labels, List, ListBuilder,
@@ -150,6 +151,7 @@ pub use esker_query::{
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
 pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;
+pub use feed::{Change, ChangeKind, ChangeReader, ChangesFrom, CommitChanges};
 pub use maintenance::{CompactReport, WorkInfo};
 pub use operators::Update;
 pub use options::{Durability, Options};

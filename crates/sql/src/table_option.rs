@@ -1,14 +1,14 @@
 //! Options of a table: `WITH (expires = 'field')`, `WITH (stream = 't', late = '1 day')`, and what
 //! `ALTER TABLE … SET (…)` and `RESET (…)` change of them.
 
-use esker_format::schema::{Alteration, SchemaBuilder, StreamOption};
+use esker_format::schema::{Alteration, ChangedRows, Changes, SchemaBuilder, StreamOption};
 use sqlparser::ast;
 
 use crate::statement::unsupported;
 use crate::{Error, Result};
 
 /// What the options are called.
-const NAMES: &str = "expires, stream, late, ahead, rest, retention, retention_by, window or dedupe";
+const NAMES: &str = "expires, changes, changes_by, stream, late, ahead, rest, retention, retention_by, window or dedupe";
 
 /// The options that a table is created with.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(crate) struct TableOptions {
     expires: Option<String>,
     stream: Option<String>,
     of_stream: Vec<StreamOption>,
+    changes: Option<u64>,
+    changes_by: Option<ChangedRows>,
     /// As they are written.
     text: String,
 }
@@ -32,12 +34,18 @@ impl TableOptions {
         for (name, value) in pairs(options)? {
             let is_new = match name.to_ascii_lowercase().as_str() {
                 "expires" => read.expires.replace(value).is_none(),
+                "changes" => read.changes.replace(Changes::read_keep(&value)?).is_none(),
+                "changes_by" => read.changes_by.replace(ChangedRows::read(&value)?).is_none(),
                 "stream" => read.stream.replace(value).is_none(),
                 _ => read.add(&name, &value)?,
             };
             if !is_new {
                 return Err(Error::invalid(format!("option {name} of a table is given twice")));
             }
+        }
+        if let (None, Some(_)) = (read.changes, read.changes_by) {
+            let message = "option changes_by of a table: expected changes = '1 day', too";
+            return Err(Error::invalid(message));
         }
         if let (None, Some(_)) = (&read.stream, read.of_stream.first()) {
             return Err(Error::invalid(
@@ -69,6 +77,10 @@ impl TableOptions {
         if let Some(field) = self.expires {
             builder = builder.expires_by(field);
         }
+        if let Some(keep_us) = self.changes {
+            let rows = self.changes_by.unwrap_or_default(); // default: as said there
+            builder = builder.changes(Changes::Kept { keep_us, rows });
+        }
         match self.stream {
             Some(time) => builder.stream(time, self.of_stream),
             None => builder,
@@ -98,6 +110,14 @@ pub(crate) fn reset(names: &[ast::Ident]) -> Result<Vec<Alteration>> {
 fn change(name: &str, value: Option<String>) -> Result<Alteration> {
     match name.to_ascii_lowercase().as_str() {
         "expires" => Ok(Alteration::SetExpiry(value)),
+        "changes" => {
+            let keep_us = value.as_deref().map(Changes::read_keep).transpose()?;
+            Ok(Alteration::SetChangesKept(keep_us))
+        }
+        "changes_by" => {
+            let rows = value.as_deref().map(ChangedRows::read).transpose()?;
+            Ok(Alteration::SetChangesBy(rows.unwrap_or_default())) // default: as when it is created
+        }
         "stream" => Err(Error::invalid(
             "option stream of a table: whether it is a stream, and by which field, is said when it \
              is created",

@@ -46,6 +46,7 @@ use crate::commit::journal::Ticket;
 use crate::commit::log_reserve::purpose_of;
 use crate::commit::reference_check::named_beside_key;
 use crate::commit::segment_rows::shift_to_commit;
+use crate::feed::shape::refuse_unheard;
 use crate::limits::without_limits;
 use appender::Appender;
 pub(crate) use batch_check::check_batch;
@@ -113,6 +114,7 @@ impl Table {
 impl Load {
     pub(crate) fn start(table: Table) -> Result<Self> {
         drop(table.engine.lock_for_change()?);
+        refuse_unheard(&table.name(), &table.schema(), "a bulk load")?;
         let started_at = table.engine.watermarks.published();
         let shared = Shared::new(table, started_at)?;
         let engine = &shared.table.engine;

@@ -33,6 +33,7 @@ use crate::commit::options::CommitOptions;
 use crate::commit::write_set::WriteSet;
 use crate::engine::{Engine, no_table};
 use crate::engine_handle::EngineHandle;
+use crate::feed::shape::refuse_feed;
 use crate::maintenance::{Building, index_path};
 use crate::{Database, Error, ErrorKind, Result, Table};
 
@@ -46,7 +47,7 @@ impl Database {
     /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name.
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
         expect_usable("table", name)?;
-        if !schema.references().is_empty() {
+        if !schema.references().is_empty() || schema.changes().is_some() {
             return self.create_bound_table(name, &schema);
         }
         let (_, core) = self.define(|engine| {
@@ -265,13 +266,22 @@ fn named(engine: &Engine, name: &str) -> Result<Arc<TableCore>> {
 
 /// True when references bind the newest table of a name to others.
 fn is_bound(engine: &Engine, name: &str) -> bool {
-    engine.names.load().newest().get(name).is_some_and(|core| core.schema().is_bound())
+    engine.names.load().newest().get(name).is_some_and(|core| is_with_others(core))
+}
+
+/// True when other tables change with its definition.
+fn is_with_others(core: &TableCore) -> bool {
+    let schema = core.schema();
+    schema.is_bound() || schema.changes().is_some()
 }
 
 /// References may have come since that was looked at.
 fn expect_unbound(core: &TableCore) -> Result<()> {
-    match core.schema().is_bound() {
-        true => Err(conflict(format!("table {:?} has got references meanwhile", core.name()))),
+    match is_with_others(core) {
+        true => {
+            let name = core.name();
+            Err(conflict(format!("table {name:?} has got references or a feed meanwhile")))
+        }
         false => Ok(()),
     }
 }
@@ -288,6 +298,7 @@ fn refuse_taken(engine: &Engine, name: &str) -> Result<()> {
 fn truncated(engine: &Engine, old: Arc<TableCore>) -> Result<(NewDefinitions, ())> {
     let before = Described::of(&old);
     references::refuse_named(&before.name, &before.schema, &[])?;
+    refuse_feed(&before.name, &before.schema, "truncated")?;
     let core = engine.new_numbered_table(&before.name, (*before.schema).clone())?;
     let replacement = CreatedTable { core, next_row_id: 1, sequences: Vec::new() };
     let old = RemovedTable::new(old, before);

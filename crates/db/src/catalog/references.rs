@@ -183,7 +183,10 @@ pub(crate) fn meant(schema: &Schema, alterations: &[Alteration]) -> Vec<Alterati
 /// True when changes of a table are changes of others, too.
 pub(crate) fn concern_others(schema: &Schema, alterations: &[Alteration]) -> bool {
     alterations.iter().any(|alteration| match alteration {
-        Alteration::AddReference(_) | Alteration::DropReference(_) => true,
+        Alteration::AddReference(_)
+        | Alteration::DropReference(_)
+        | Alteration::SetChangesKept(_)
+        | Alteration::SetChangesBy(_) => true,
         Alteration::DropCheck(name) => schema.reference(name).is_some(),
         Alteration::RenameField { .. } => !schema.referrers().is_empty(),
         _ => false,

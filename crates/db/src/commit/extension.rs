@@ -17,6 +17,8 @@ pub(crate) struct Extension<'c, 'r> {
     pub catalogue: &'c mut Catalogue,
     pub set: &'c mut WriteSet<'r>,
     pub options: CommitOptions<'c>,
+    /// Whether the rows that are deleted are those whose time is over.
+    pub ends_expired: bool,
 }
 
 impl<'r> StagedCommit<'r> for Extension<'_, 'r> {
@@ -29,7 +31,7 @@ impl<'r> StagedCommit<'r> for Extension<'_, 'r> {
     }
 
     fn add(&mut self, current: TableVersion, stage: Stage<'_, 'r>) -> Result<()> {
-        let Self { engine, catalogue, set, options } = self;
+        let Self { engine, catalogue, set, options, .. } = self;
         let id = current.core.id();
         let is_new = set.as_slice().iter().all(|writes| writes.current.core.id() != id);
         invariant!(is_new, format_args!("table {}", id.0), "a hook adds what is changed already");

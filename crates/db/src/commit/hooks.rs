@@ -39,7 +39,6 @@ pub(crate) trait StagedCommit<'r> {
     fn writes(&self) -> &[TableWrites<'r>];
 
     /// The moment by which rows expire.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what feeds and streams read"))]
     fn now(&self) -> Moment;
 
     /// Adds changes of a table that the commit does not change yet, which `stage` validates; it is
@@ -48,7 +47,6 @@ pub(crate) trait StagedCommit<'r> {
     /// # Errors
     /// Those of `stage`; `Conflict` when rows of the table are others by now, or with this commit;
     /// `Corrupt` when the commit changes the table already.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what feeds and streams add"))]
     fn add(&mut self, current: TableVersion, stage: Stage<'_, 'r>) -> Result<()>;
 }
 

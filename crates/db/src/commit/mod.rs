@@ -9,6 +9,7 @@
 //! | [`options`] | on which terms |
 //! | [`apply`], [`stored_rows`] | what a frame does, live and at recovery; rows of the log |
 //! | [`hooks`], [`extension`] | what else takes part in commits |
+//! | [`changed_rows`] | what a commit adds to the feeds of its tables |
 //! | [`changed_namespaces`] | schemas of SQL that a commit makes and drops |
 //! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
 //! | [`file_commit`], [`overflow`], [`private_rows`], [`long_values`] | what needs files first |
@@ -27,6 +28,7 @@ pub(crate) mod apply;
 pub(crate) mod bound_commits;
 pub(crate) mod by_key;
 pub(crate) mod changed_namespaces;
+pub(crate) mod changed_rows;
 pub(crate) mod coalesce;
 pub(crate) mod conflict;
 pub(crate) mod defined_views;

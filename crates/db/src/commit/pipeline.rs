@@ -44,6 +44,7 @@ use esker_vfs::sync::MutexGuard;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::bound_commits::BoundCommit;
+use crate::commit::changed_rows::refuse_feeds;
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::definitions::together;
 use crate::commit::extension::Extension;
@@ -244,7 +245,7 @@ impl Engine {
         let changed_at = entry.changed_at;
         let mut set = WriteSet::One(TableWrites { staged, ..TableWrites::new(current) });
         let options = CommitOptions::default();
-        self.extend(catalogue, &mut set, options)?;
+        self.extend_by(catalogue, &mut set, options, true)?;
         // However many there are: nothing of a delete goes into files.
         self.commit_in_frame(catalogue, set.as_slice(), options)?;
         catalogue.entry(id)?.changed_at = changed_at;
@@ -280,6 +281,7 @@ impl Engine {
         stage: &mut impl FnMut(usize, &mut TableWriter, &mut TableWrites<'r>) -> Result<()>,
     ) -> Result<()> {
         set.expect_distinct()?;
+        refuse_feeds(set.as_slice())?;
         for (at, writes) in set.as_mut_slice().iter_mut().enumerate() {
             self.stage(catalogue, writes, options, |writer, writes| stage(at, writer, writes))?;
         }
@@ -354,7 +356,21 @@ impl Engine {
         set: &mut WriteSet<'_>,
         options: CommitOptions<'_>,
     ) -> Result<()> {
-        self.hooks.extend_write_set(&mut Extension { engine: self, catalogue, set, options })
+        self.extend_by(catalogue, set, options, false)
+    }
+
+    /// The same, where rows that are deleted may be those whose time is over.
+    fn extend_by(
+        &self,
+        catalogue: &mut Catalogue,
+        set: &mut WriteSet<'_>,
+        options: CommitOptions<'_>,
+        ends_expired: bool,
+    ) -> Result<()> {
+        let engine = self;
+        let mut extension = Extension { engine, catalogue, set, options, ends_expired };
+        extension.add_changes()?;
+        self.hooks.extend_write_set(&mut extension)
     }
 
     /// Commits changes that one frame of the log holds. Under the commit lock.

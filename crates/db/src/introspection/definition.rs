@@ -20,7 +20,7 @@ use crate::catalog::{computed_index, generated};
 /// # Errors
 /// `Corrupt` when a check, or what computes a field, cannot be read.
 pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
-    if schema.is_bucket() || schema.is_ordered_by_key() {
+    if schema.is_bucket() || schema.is_ordered_by_key() || schema.is_feed() {
         return Ok(None);
     }
     let mut parts = schema.fields().iter().map(field).collect::<Result<Vec<_>>>()?;
@@ -38,6 +38,7 @@ pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
     let parts = parts.join(",\n  ");
     let made = format!("CREATE TABLE {} (\n  {parts}\n)", name_text(name));
     let mut options = schema.stream_options()?;
+    options.extend(schema.changes_options());
     options.extend(schema.expiry_field().map(|field| ("expires", field.name.clone())));
     let option = |(name, value): (&str, String)| format!("{name} = {}", Expr::literal(value));
     let options: Vec<String> = options.into_iter().map(option).collect();

@@ -56,7 +56,11 @@ struct Rebound {
 /// All within one definition.
 impl Transaction {
     /// A table as it is within new definitions.
-    fn version_within(&self, definitions: &Definitions, name: &str) -> Result<TableVersion> {
+    pub(super) fn version_within(
+        &self,
+        definitions: &Definitions,
+        name: &str,
+    ) -> Result<TableVersion> {
         let Some(core) = definitions.names.get(name) else {
             self.engine.acknowledge_published()?;
             return Err(crate::engine::no_table(name, &definitions.names));

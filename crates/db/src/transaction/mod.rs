@@ -28,6 +28,7 @@ mod definitions;
 mod delta;
 mod entries;
 mod entry_changes;
+mod feeds;
 mod given_up;
 mod gone;
 mod held_rows;

@@ -20,6 +20,7 @@ use crate::catalog::new_fields::NewFields;
 use crate::catalog::references::{Told, refuse_named};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{Altered, refuse_read};
+use crate::feed::shape::refuse_feed;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -69,7 +70,14 @@ impl Transaction {
             let (schema, sequences) = self.engine.with_own_sequences(name, schema)?;
             self.engine.expect_sequences(&schema)?;
             let (schema, told) = self.complete(definitions, (name, schema), 0)?;
+            let kept = schema.kept_changes();
+            if schema.is_feed() {
+                return Err(Error::invalid("a feed is made with the table whose changes it has"));
+            }
             definitions.create(&self.engine.new_numbered_table(name, schema)?, sequences)?;
+            if let Some((keep_us, _)) = kept {
+                self.create_feed(definitions, name, keep_us)?;
+            }
             self.tell(state, definitions, (told, false)).map(Taken::Several)
         })?;
         self.table(name)
@@ -90,6 +98,10 @@ impl Transaction {
             refuse_named(name, &current.schema, &[])?;
             let references = current.schema.references();
             let mut taken = self.untell(state, definitions, (name, references))?;
+            refuse_feed(name, &current.schema, "dropped")?;
+            if current.schema.kept_changes().is_some() {
+                self.drop_feed(definitions, name)?;
+            }
             definitions.drop_table(name, &current)?;
             let id = current.core.id();
             taken.push(Taken::Changes(id, state.changes.remove(&id).map(Box::new)));
@@ -113,6 +125,7 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
+            refuse_feed(name, &current.schema, "truncated")?;
             let new = self.engine.new_numbered_table(name, (*current.schema).clone())?;
             definitions.truncate(name, &current, &new)?;
             let id = current.core.id();
@@ -134,6 +147,10 @@ impl Transaction {
             refuse_read(&definitions.names, "table", from, false)?;
             let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
             looked_up::refuse_gone(&definitions.names, from, &schema_of)?;
+            refuse_feed(from, &current.schema, "renamed")?;
+            if current.schema.kept_changes().is_some() {
+                self.rename_feed(definitions, (from, to))?;
+            }
             definitions.rename(from, to, &current)?;
             let schema = Arc::clone(&current.schema);
             self.tell_name(state, definitions, (from, to), &schema).map(Taken::Several)
@@ -221,6 +238,7 @@ impl Transaction {
             }
             let mut taken = vec![take(state, &current, &schema)?];
             let holds_rows = (is_tested || is_of_rows || refers) && !is_new;
+            self.alter_feed(definitions, name, (&current.schema, &schema))?;
             definitions.alter(name, &current, (&schema, holds_rows), sequences)?;
             taken.extend(self.tell(state, definitions, (told, true))?);
             taken.extend(self.untell(state, definitions, (name, &references.gone))?);
@@ -318,7 +336,7 @@ pub(super) fn take(
     Ok(Taken::Changes(id, Some(Box::new(base))))
 }
 
-fn refuse_name(definitions: &Definitions, name: &str) -> Result<()> {
+pub(super) fn refuse_name(definitions: &Definitions, name: &str) -> Result<()> {
     match definitions.names.taken(name) {
         Some(message) => Err(Error::new(ErrorKind::AlreadyExists, message)),
         None => Ok(()),

@@ -1,0 +1,19 @@
+//! Feeds of tables: their changes as events of a stream, in the commits that make them.
+//!
+//! ```text
+//! commit ─► stage rows ─► events of the feed ─► number ─► one frame has both
+//!                                                └► … durable ─► a reader tells whole commits
+//! ```
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`shape`] | the stream that a feed is, and how it is found |
+//! | [`reader`] | whole commits in order, once they are durable |
+//!
+//! What a commit adds to a feed is in [`changed_rows`](crate::commit::changed_rows).
+
+pub(crate) mod reader;
+pub(crate) mod shape;
+
+pub use reader::{Change, ChangeReader, ChangesFrom, CommitChanges};
+pub use shape::ChangeKind;
