@@ -37,7 +37,8 @@ pub enum ErrorKind {
     /// The statement took longer than its timeout: try again with more time
     /// ([`Limits::timeout`](crate::Limits::timeout)). Nothing was changed.
     TimedOut,
-    /// The snapshot that a cursor goes on in is held no longer: begin again without the cursor.
+    /// The snapshot that a cursor goes on in is held no longer, or the changes behind it are not
+    /// kept: begin again without the cursor, or where the message says.
     SnapshotGone,
     /// A file is damaged; the message names it and the offset. Restore it from a backup.
     Corrupt,

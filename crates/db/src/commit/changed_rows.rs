@@ -148,10 +148,10 @@ fn events_of(writes: &TableWrites<'_>, rows: ChangedRows, ends: bool) -> Result<
     let mut seen = BTreeSet::new();
     let may_come_again = staged.puts.len() > 1;
     for put in &staged.puts {
-        let alive = put.prepared.existing.filter(Existing::is_alive);
+        let existing = put.prepared.existing.filter(|existing| existing.deleted == 0);
         let comes_again = may_come_again && !seen.insert(key_bytes(schema, &put.row));
-        let before = alive.filter(|existing| !existing.expired && !comes_again);
-        if let Some(expired) = alive.filter(|existing| existing.expired && !comes_again) {
+        let before = existing.filter(|existing| !existing.expired && !comes_again);
+        if let Some(expired) = existing.filter(|existing| existing.expired && !comes_again) {
             events.push(gone(&expired, ChangeKind::Expire)?);
         }
         let is_update = before.is_some() || comes_again;

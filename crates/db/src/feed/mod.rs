@@ -10,6 +10,9 @@
 //! | [`shape`] | the stream that a feed is, and how it is found |
 //! | [`reader`] | whole commits in order, once they are durable |
 //!
+//! A row that expires is told when a commit ends it: another row takes its place, or the table gets
+//! another expiry. One that a merge drops is not told: a follower goes by the time in its row.
+//!
 //! What a commit adds to a feed is in [`changed_rows`](crate::commit::changed_rows).
 
 pub(crate) mod reader;

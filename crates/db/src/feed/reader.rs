@@ -84,7 +84,7 @@ impl Database {
     /// let kept = Changes::Kept { keep_us: 86_400_000_000, rows: ChangedRows::Key };
     /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]);
     /// let numbers = db.create_table("numbers", schema.changes(kept).build()?)?;
-    /// numbers.insert_many(&[[1i64.into()], [2i64.into()]])?;
+    /// numbers.insert_many(&[vec![1i64.into()], vec![2i64.into()]])?;
     /// let mut changes = db.changes("numbers", ChangesFrom::Start)?;
     /// let commits = changes.next_commits(10, Duration::ZERO)?;
     /// assert_eq!((commits.len(), commits[0].changes.len()), (1, 2));
