@@ -92,6 +92,12 @@ impl StatementRun<'_> {
         transaction: &Transaction,
         delete: &Delete,
     ) -> Result<(Erased, Vec<TableId>)> {
+        let table = transaction.table(&delete.table)?;
+        if table.schema().changes().is_some() {
+            let name = &delete.table;
+            let message = "its feed would keep the values: expected ALTER TABLE … RESET (changes)";
+            return Err(Error::invalid(format!("ERASE in table {name:?}: {message} before")));
+        }
         let engine = transaction.engine();
         if engine.memory_of.is_some() {
             let message = "ERASE: temporary tables are in no file: use DELETE without it";
