@@ -208,9 +208,6 @@ impl Schema {
         self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
         let unknown = || Error::corrupt(format!("unknown profile of a table: {flags:#04x}"));
-        if flags & !(BY_KEY | CLOCK | PROFILE | COMMENTED | BOUND | CHANGES) != 0 {
-            return Err(unknown());
-        }
         if flags & COMMENTED != 0 {
             self.comment = Some(input.text()?.into());
         }
