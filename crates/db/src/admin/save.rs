@@ -15,6 +15,7 @@ use std::sync::Arc;
 use esker_format::Batch;
 use esker_vfs::OpenMode;
 
+use crate::bulk_load::Load;
 use crate::catalog::looked_up;
 use crate::read::snapshot::SnapshotTable;
 use crate::recovery::unfinished_backup::UNFINISHED_FILE;
@@ -90,9 +91,18 @@ impl Database {
         let mut tables = tables.collect::<Result<Vec<(bool, String, SnapshotTable)>>>()?;
         // The tables in which rows are looked up come before those that they are looked up for.
         tables.sort_by_key(|(looks_up, ..)| *looks_up);
-        for (_, name, table) in tables {
-            let schema = (**table.schema()).clone();
-            copy_rows(&table, &self.create_table(&name, schema)?)?;
+        // No cursor of a feed is taken for one of its copy, where the rows have other row ids.
+        let next = from.engine().lock().next_table;
+        self.engine().lock().next_table = next;
+        for (_, name, table) in &tables {
+            // A feed comes with its table.
+            if !table.schema().is_feed() {
+                let schema = (**table.schema()).clone().with_feed(None);
+                copy_rows(table, self.create_table(name, schema)?)?;
+            }
+        }
+        for (_, name, feed) in tables.iter().filter(|(.., table)| table.schema().is_feed()) {
+            copy_rows(feed, self.table(name)?)?;
         }
         Transaction::run(self.engine(), |within| {
             let names = snapshot.names();
@@ -102,10 +112,9 @@ impl Database {
     }
 }
 
-fn copy_rows(from: &SnapshotTable, to: &Table) -> Result<()> {
+fn copy_rows(from: &SnapshotTable, to: Table) -> Result<()> {
     let schema = Arc::clone(from.schema());
-    let mut load = to.load()?;
-    load.copies();
+    let mut load = Load::copy(to)?;
     let (mut batch, mut bytes) = (Batch::empty(&schema), 0);
     from.for_each(|_, row| {
         for (column, value) in batch.columns.iter_mut().zip(row) {

@@ -113,8 +113,20 @@ impl Table {
 
 impl Load {
     pub(crate) fn start(table: Table) -> Result<Self> {
-        drop(table.engine.lock_for_change()?);
         refuse_unheard(&table.name(), &table.schema(), "a bulk load")?;
+        Self::begin(table)
+    }
+
+    /// Of rows that were those of a table already: the times of events are not compared with now,
+    /// and a feed is another table whose rows are copied.
+    pub(crate) fn copy(table: Table) -> Result<Self> {
+        let mut load = Self::begin(table)?;
+        load.is_copy = true;
+        Ok(load)
+    }
+
+    fn begin(table: Table) -> Result<Self> {
+        drop(table.engine.lock_for_change()?);
         let started_at = table.engine.watermarks.published();
         let shared = Shared::new(table, started_at)?;
         let engine = &shared.table.engine;
@@ -209,11 +221,6 @@ impl Load {
             self.budget.workers = 1;
         }
         Ok(())
-    }
-
-    /// Rows come that were those of a table already: the times of events are not compared with now.
-    pub(crate) fn copies(&mut self) {
-        self.is_copy = true;
     }
 
     /// How many rows have been given so far.
@@ -496,6 +503,10 @@ impl Load {
         let limit = engine.options.segment_rows_max.min(SMALL_ROWS);
         if rows == 0 || rows >= limit || bytes >= SMALL_BYTES {
             return rows == 0;
+        }
+        // Rows of the log would be told by a feed, or be those of one.
+        if self.is_copy && self.schema().changes().is_some() {
+            return false;
         }
         if !self.schema().has_unique_values() {
             return true;

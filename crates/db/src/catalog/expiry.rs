@@ -45,6 +45,8 @@ use crate::table_version::TableVersion;
 const BATCH_ROWS: usize = 16 << 10;
 /// The same where no commit waits for it.
 const ROW_GROUP_BATCH_ROWS: usize = 1 << 10;
+/// The same where each is an event of a feed, which takes memory.
+const FEED_BATCH_ROWS: usize = 64;
 
 /// True when rows expire by another field afterwards, or not at all.
 pub(crate) fn ends_expiry(before: &Schema, after: &Schema) -> bool {
@@ -101,7 +103,9 @@ impl EndingExpired {
         let Some(field) = view.schema.expiry_field() else { return Ok(0) };
         find_in(row_group, field, engine.destroying_us(&view.schema), &mut found)?;
         let mut ended = 0;
-        for rows in found.chunks(ROW_GROUP_BATCH_ROWS) {
+        let keeps_changes = view.schema.feed().is_some();
+        let batch_rows = if keeps_changes { FEED_BATCH_ROWS } else { ROW_GROUP_BATCH_ROWS };
+        for rows in found.chunks(batch_rows) {
             let mut catalogue = engine.lock_for_change()?;
             let same_field = core.schema().expiry_field().map(|f| f.id) == Some(field.id);
             // No commit waits for it: what memory is left is for commits.

@@ -4,23 +4,29 @@
 //! feed are made there, and are in the same frame. A table without a feed pays one look at its
 //! schema.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_format::schema::ChangedRows;
+use esker_format::value_file::LONG_BYTES;
 use esker_format::{Schema, Value, json};
 use esker_table::Table as TableCore;
 use esker_table::table::Existing;
 
-use crate::commit::definitions::NewDefinitions;
 use crate::commit::extension::Extension;
 use crate::commit::hooks::StagedCommit;
-use crate::commit::staged::key_bytes;
+use crate::commit::staged::{Staged, key_bytes};
 use crate::commit::write_set::TableWrites;
 use crate::feed::ChangeKind;
-use crate::feed::shape::{name_of, refuse_feed};
+use crate::feed::shape::refuse_feed;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
+
+/// Bytes that one commit of rows that expire adds to a feed, about: the reserve of the log, by which
+/// they end on a full disk, is twice as large at the least.
+const EXPIRY_BYTES_MAX: usize = 8 << 10;
+/// Bytes of an event beside its key and its rows, about.
+const EVENT_BYTES: usize = 64;
 
 /// An event of a feed, but for its time and how many follow.
 struct Event {
@@ -42,19 +48,19 @@ impl Extension<'_, '_> {
         let mut added = Vec::new();
         let truncated = self.options.definitions.iter().flat_map(|new| &new.truncated);
         for table in truncated {
-            if table.old.before.schema.kept_changes().is_some() {
-                let core = &table.old.core;
+            let after = table.replacement.core.schema();
+            if after.kept_changes().is_some() {
                 let (key, new, old) = (Value::Null, Value::Null, Value::Null);
-                let events = vec![Event { kind: ChangeKind::Truncate, key, new, old }];
-                if let Some(feed) = self.feed_of(core)? {
-                    added.push(Added { feed, events });
-                }
+                let event = Event { kind: ChangeKind::Truncate, key, new, old };
+                let feed = self.feed_of(&table.old.before.name, &after)?;
+                added.push(Added { feed, events: vec![event] });
             }
         }
         for writes in self.set.as_slice().iter().filter(|writes| !writes.is_empty()) {
-            let Some((_, rows)) = writes.current.schema.kept_changes() else { continue };
+            let schema = &writes.current.schema;
+            let Some((_, rows)) = schema.kept_changes() else { continue };
             let events = events_of(writes, rows, self.ends_expired)?;
-            let feed = self.feed_of(&writes.current.core)?.ok_or_else(|| no_feed(writes))?;
+            let feed = self.feed_of(&writes.current.core.name(), schema)?;
             match added.iter_mut().find(|other| other.feed.core.id() == feed.core.id()) {
                 Some(other) => other.events.extend(events),
                 None => added.push(Added { feed, events }),
@@ -65,13 +71,12 @@ impl Extension<'_, '_> {
 
     fn add_events(&mut self, Added { feed, events }: Added) -> Result<()> {
         let at = Value::Timestamp(self.now().date_us);
-        let mut more = events.len() as u64;
-        let mut events = events.into_iter();
+        let (count, mut events) = (events.len() as u64, (1..).zip(events));
         self.add(feed, &mut |writer, added| {
-            for Event { kind, key, new, old } in events.by_ref() {
-                more = more.saturating_sub(1);
+            for (nth, Event { kind, key, new, old }) in events.by_ref() {
                 let kind = Value::Text(kind.as_str().to_owned());
-                let row = vec![at.clone(), kind, Value::Uint(more), key, new, old];
+                let more = Value::Uint(count.saturating_sub(nth));
+                let row = vec![at.clone(), kind, Value::Uint(nth), more, key, new, old];
                 let prepared = writer.prepare_put(&row, false)?;
                 added.staged.put(row, prepared);
             }
@@ -79,39 +84,24 @@ impl Extension<'_, '_> {
         })
     }
 
-    /// The feed of a table as it is after the commit; `None` where it goes with it.
-    fn feed_of(&self, table: &TableCore) -> Result<Option<TableVersion>> {
-        let name = name_of(&table.name());
+    /// The feed of a table as it is after the commit, by its number: the names of both may be
+    /// others by then.
+    fn feed_of(&self, table: &str, schema: &Schema) -> Result<TableVersion> {
         let definitions = self.options.definitions;
-        if let Some(core) = definitions.and_then(|new| coming(new, &name)) {
-            return Ok(Some(TableVersion::newest(core)));
-        }
-        let names = self.engine.names.load();
-        let renamed = || {
-            let altered = definitions.into_iter().flat_map(|new| &new.altered);
-            altered.map(|table| (&table.core, &table.after)).find(|(_, after)| after.name == name)
+        let feed = schema.feed();
+        let entry = feed.and_then(|feed| self.catalogue.tables.get(&feed));
+        let core = entry.map(|entry| entry.writer.table()).filter(|core| core.schema().is_feed());
+        let Some(core) = core else {
+            let message = "keeps its changes, and its feed is not there";
+            return Err(Error::corrupt(format!("table {table:?} {message}")));
         };
-        let found = names.newest().get(&name).or_else(|| renamed().map(|(core, _)| core));
-        let Some(core) = found.filter(|core| core.schema().is_feed()) else { return Ok(None) };
         let after = definitions.and_then(|new| new.altered(core.id()));
         let schema = match after {
             Some(new) => Arc::clone(&new.after.schema),
             None => core.schema(),
         };
-        let feed = TableVersion::new(Arc::clone(core), schema);
-        Ok(Some(feed).filter(|feed| definitions.is_none_or(|new| new.leaves(feed))))
+        Ok(TableVersion::new(Arc::clone(core), schema))
     }
-}
-
-/// A feed that comes with the commit.
-fn coming<'d>(new: &'d NewDefinitions, name: &str) -> Option<&'d Arc<TableCore>> {
-    let cores = new.created.iter().map(|created| &created.core);
-    cores.filter(|core| core.schema().is_feed()).find(|core| **core.name() == *name)
-}
-
-fn no_feed(writes: &TableWrites<'_>) -> Error {
-    let name = writes.current.core.name();
-    Error::corrupt(format!("table {name:?} keeps its changes, and its feed is not there"))
 }
 
 /// Refuses changes of feeds that no change of their tables has made.
@@ -135,35 +125,82 @@ fn events_of(writes: &TableWrites<'_>, rows: ChangedRows, ends: bool) -> Result<
     }
     let keeps_old = rows == ChangedRows::Old;
     let mut events = Vec::with_capacity(staged.puts.len() + staged.deletes.len());
-    let gone = |existing: &Existing, kind| {
-        let before = as_now(&current.core, schema, existing)?;
-        let old = if keeps_old { object(schema, &before, |_| true)? } else { Value::Null };
-        Ok::<_, Error>(Event { kind, key: key(schema, &before)?, new: Value::Null, old })
-    };
     for existing in &staged.deletes {
-        let has_expired = ends || existing.expired;
-        let kind = if has_expired { ChangeKind::Expire } else { ChangeKind::Delete };
-        events.push(gone(existing, kind)?);
+        let expires = ends || existing.expired;
+        let kind = if expires { ChangeKind::Expire } else { ChangeKind::Delete };
+        events.push(gone(current, existing, (kind, rows))?);
     }
-    let mut seen = BTreeSet::new();
-    let may_come_again = staged.puts.len() > 1;
-    for put in &staged.puts {
-        let existing = put.prepared.existing.filter(|existing| existing.deleted == 0);
-        let comes_again = may_come_again && !seen.insert(key_bytes(schema, &put.row));
-        let before = existing.filter(|existing| !existing.expired && !comes_again);
-        if let Some(expired) = existing.filter(|existing| existing.expired && !comes_again) {
-            events.push(gone(&expired, ChangeKind::Expire)?);
+    // Where the row of a key was put last, where several may be put.
+    let (mut last, may_come_again) = (BTreeMap::new(), staged.puts.len() > 1);
+    for (at, put) in staged.puts.iter().enumerate() {
+        let again = match may_come_again {
+            true => last.insert(key_bytes(schema, &put.row), at),
+            false => None,
+        };
+        let existing = put.prepared.existing.filter(|before| before.deleted == 0);
+        let existing = existing.filter(|_| again.is_none());
+        if let Some(expired) = existing.filter(|existing| existing.expired) {
+            events.push(gone(current, &expired, (ChangeKind::Expire, rows))?);
         }
-        let is_update = before.is_some() || comes_again;
+        let before = existing.filter(|existing| !existing.expired);
+        let is_update = before.is_some() || again.is_some();
         let kind = if is_update { ChangeKind::Update } else { ChangeKind::Insert };
-        let old = match before.filter(|_| keeps_old) {
-            Some(before) => object(schema, &as_now(&current.core, schema, &before)?, |_| true)?,
-            None => Value::Null,
+        let old = match (before, again.and_then(|at| staged.row_at(at))) {
+            (Some(before), _) if keeps_old => {
+                object(schema, &as_now(&current.core, schema, &before)?, |_| true)?
+            }
+            (None, Some(row)) if keeps_old => object(schema, row, |_| true)?,
+            _ => Value::Null,
         };
         let new = object(schema, &put.row, |_| true)?;
         events.push(Event { kind, key: key(schema, &put.row)?, new, old });
     }
     Ok(events)
+}
+
+/// The event of a row that is gone. Rows that expire go in the frame of a commit that waits for no
+/// file, so that a long old row is left out.
+fn gone(
+    current: &TableVersion,
+    existing: &Existing,
+    (kind, rows): (ChangeKind, ChangedRows),
+) -> Result<Event> {
+    let schema = &*current.schema;
+    let before = as_now(&current.core, schema, existing)?;
+    let old = match rows {
+        ChangedRows::Old => object(schema, &before, |_| true)?,
+        ChangedRows::Key => Value::Null,
+    };
+    let is_long = byte_count(&old) > LONG_BYTES && kind == ChangeKind::Expire;
+    let old = if is_long { Value::Null } else { old };
+    Ok(Event { kind, key: key(schema, &before)?, new: Value::Null, old })
+}
+
+fn byte_count(value: &Value) -> usize {
+    // default: NULL has no bytes
+    value.as_ref().as_bytes().map_or(0, <[u8]>::len)
+}
+
+/// Rows that expire, cut so that a frame holds what each part adds to the feed of their table.
+pub(super) fn cut_for_feed(
+    current: &TableVersion,
+    expired: Staged<'_>,
+) -> Result<Vec<Vec<Existing>>> {
+    let Some((_, rows)) = current.schema.kept_changes() else {
+        return Ok(vec![expired.deletes]);
+    };
+    let (mut parts, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for existing in expired.deletes {
+        let event = gone(current, &existing, (ChangeKind::Expire, rows))?;
+        bytes += EVENT_BYTES + byte_count(&event.key) + byte_count(&event.old);
+        if bytes > EXPIRY_BYTES_MAX && !part.is_empty() {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
+        }
+        part.push(existing);
+    }
+    parts.push(part);
+    Ok(parts)
 }
 
 /// A row as the fields that the commit knows have it.

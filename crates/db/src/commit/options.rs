@@ -36,10 +36,12 @@ impl<'a> CommitOptions<'a> {
         other.unwrap_or(&current.schema)
     }
 
-    /// What the changes of some tables are for.
+    /// What the changes of some tables are for. What feeds get of them does not count: else rows
+    /// could not go from a table with a feed on a full disk.
     pub fn purpose(self, writes: &[TableWrites<'_>]) -> Purpose {
         let definitions = self.definitions.map(NewDefinitions::purpose);
-        let rows = writes.iter().filter(|writes| !writes.is_empty());
+        let is_own = |writes: &&TableWrites<'_>| !writes.current.schema.is_feed();
+        let rows = writes.iter().filter(|writes| !writes.is_empty()).filter(is_own);
         let rows = rows.map(|writes| match writes.private {
             Some(_) => Purpose::Adds,
             None => writes.staged.purpose(),

@@ -44,7 +44,7 @@ use esker_vfs::sync::MutexGuard;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::bound_commits::BoundCommit;
-use crate::commit::changed_rows::refuse_feeds;
+use crate::commit::changed_rows::{cut_for_feed, refuse_feeds};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::definitions::together;
 use crate::commit::extension::Extension;
@@ -231,7 +231,8 @@ impl EngineHandle {
 /// Staging, and commits of one frame. All under the commit lock.
 impl Engine {
     /// Commits deletes of rows that have expired: no thread waits for that, and a transaction that
-    /// has read the table finds it unchanged. Under the commit lock.
+    /// has read the table finds it unchanged. It may go before another commit, which is staged, so
+    /// that the table is as it is before that. Under the commit lock.
     pub fn commit_deletes(
         &self,
         catalogue: &mut Catalogue,
@@ -243,12 +244,16 @@ impl Engine {
             return Ok(());
         };
         let changed_at = entry.changed_at;
-        let mut set = WriteSet::One(TableWrites { staged, ..TableWrites::new(current) });
-        let options = CommitOptions::default();
-        self.extend_by(catalogue, &mut set, options, true)?;
-        // However many there are: nothing of a delete goes into files.
-        self.commit_in_frame(catalogue, set.as_slice(), options)?;
-        catalogue.entry(id)?.changed_at = changed_at;
+        let current = TableVersion::newest(&current.core);
+        for part in cut_for_feed(&current, staged)? {
+            let mut writes = TableWrites::new(&current);
+            part.into_iter().for_each(|existing| writes.staged.delete(existing));
+            let (mut set, options) = (WriteSet::One(writes), CommitOptions::default());
+            self.extend_by(catalogue, &mut set, options, true)?;
+            // However many there are: nothing of a delete goes into files.
+            self.commit_in_frame(catalogue, set.as_slice(), options)?;
+            catalogue.entry(id)?.changed_at = changed_at;
+        }
         Ok(())
     }
 

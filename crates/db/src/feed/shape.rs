@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `at` | when the commit was made |
 //! | `op` | `insert`, `update`, `delete`, `expire` or `truncate` |
-//! | `more` | how many changes of the same commit follow: 0 says that the commit is whole |
+//! | `nth` | which one of the changes of its commit it is, from 1 on |
+//! | `more` | how many of them follow: 0 says that the commit is whole |
 //! | `key` | the key, an object; NULL for `truncate` |
 //! | `new` | the row as it is then, an object; NULL where it is gone |
 //! | `old` | the row as it was, where the table keeps that |
@@ -76,6 +77,7 @@ pub(crate) fn schema_of(keep_us: u64) -> Result<Schema> {
     let fields = Schema::builder()
         .field("at", DataType::Timestamp)
         .field("op", DataType::Text)
+        .field("nth", DataType::U64)
         .field("more", DataType::U64)
         .nullable("key", DataType::Json)
         .nullable("new", DataType::Json)

@@ -1,6 +1,9 @@
 //! `DELETE … ERASE`: rows are deleted, and an entry of the bucket of erasures says so in the same
 //! commit. Maintenance does the rest: see [`erasure`](crate::erasure).
 
+use std::collections::BTreeSet;
+
+use esker_format::schema::Reference;
 use esker_format::{DataType, Field, FieldId, Schema, TableId, Value};
 use esker_query::QueryResult;
 use esker_query::model::{Delete, Expr};
@@ -9,8 +12,8 @@ use super::{Changed, On, StatementRun};
 use crate::engine_handle::EngineHandle;
 use crate::erasure::{ERASURES, Erased, NUMBER_MAX, Record, number_of};
 use crate::{
-    BucketOptions, Error, ErrorKind, QueryOptions, Result, Table, Transaction, TransactionBucket,
-    Ttl,
+    BucketOptions, Error, ErrorKind, QueryOptions, ReferenceAction, Result, Table, Transaction,
+    TransactionBucket, Ttl,
 };
 
 /// What is answered of an erasure.
@@ -92,12 +95,7 @@ impl StatementRun<'_> {
         transaction: &Transaction,
         delete: &Delete,
     ) -> Result<(Erased, Vec<TableId>)> {
-        let table = transaction.table(&delete.table)?;
-        if table.schema().changes().is_some() {
-            let name = &delete.table;
-            let message = "its feed would keep the values: expected ALTER TABLE … RESET (changes)";
-            return Err(Error::invalid(format!("ERASE in table {name:?}: {message} before")));
-        }
+        refuse_kept(transaction, &delete.table)?;
         let engine = transaction.engine();
         if engine.memory_of.is_some() {
             let message = "ERASE: temporary tables are in no file: use DELETE without it";
@@ -129,6 +127,36 @@ impl StatementRun<'_> {
         let rows = std::iter::once(row.as_slice());
         Ok(esker_query::select(&[], &schema, rows, &self.options)?)
     }
+}
+
+/// Refuses to erase rows whose values a feed would keep: that of their table, or of one whose rows
+/// go or change with them.
+fn refuse_kept(transaction: &Transaction, name: &str) -> Result<()> {
+    let (mut names, mut seen) = (vec![name.to_owned()], BTreeSet::new());
+    while let Some(at) = names.pop() {
+        if !seen.insert(at.clone()) {
+            continue;
+        }
+        let table = transaction.table(&at)?;
+        if table.schema().changes().is_some() {
+            let message = "would keep the values: expected ALTER TABLE … RESET (changes) before";
+            let whose = if at == name { "its feed".to_owned() } else { format!("that of {at:?}") };
+            return Err(Error::invalid(format!("ERASE in table {name:?}: {whose} {message}")));
+        }
+        for referrer in table.schema().referrers() {
+            let other = transaction.table(&referrer.table)?;
+            let reference = other.schema().reference(&referrer.reference);
+            if reference.is_some_and(changes_rows) {
+                names.push(referrer.table.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether rows that refer to one that goes go with it, or change.
+fn changes_rows(reference: &Reference) -> bool {
+    !matches!(reference.on_delete, ReferenceAction::NoAction | ReferenceAction::Restrict)
 }
 
 /// The bucket of erasures, which is made with the first one.

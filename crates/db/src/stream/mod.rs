@@ -42,6 +42,7 @@ use std::time::Duration;
 use esker_format::{Schema, TableId, Value};
 use esker_log::sabotage::Bug;
 use esker_query::model::Expr;
+use esker_table::Table as TableCore;
 
 use crate::commit::fit::fit_row;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
@@ -91,9 +92,15 @@ impl Database {
             let message = format!("table {name:?} is no stream: WITH (stream = 'field') makes one");
             return Err(Error::invalid(message));
         }
-        let gathered_of = table.core().id();
+        Ok(self.stream_of(Arc::clone(table.core())))
+    }
+
+    /// A table that is a stream.
+    pub(crate) fn stream_of(&self, core: Arc<TableCore>) -> Stream {
+        let gathered_of = core.id();
         let gathered = self.engine().gathered_events(gathered_of);
-        Ok(Stream { database: self.clone(), table, gathered, gathered_of })
+        let table = Table::new(self.engine().clone(), core);
+        Stream { database: self.clone(), table, gathered, gathered_of }
     }
 }
 

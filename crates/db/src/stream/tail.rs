@@ -159,7 +159,7 @@ impl Stream {
 
     /// The greatest row id of an event that ended for its age, or with a truncation, so that a tail
     /// before it has missed some; 0 for none. Others that came before it may be there.
-    fn ended_through(&self) -> u64 {
+    pub(crate) fn ended_through(&self) -> u64 {
         self.table.core().ended_row_id()
     }
 

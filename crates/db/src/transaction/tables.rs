@@ -70,14 +70,8 @@ impl Transaction {
             let (schema, sequences) = self.engine.with_own_sequences(name, schema)?;
             self.engine.expect_sequences(&schema)?;
             let (schema, told) = self.complete(definitions, (name, schema), 0)?;
-            let kept = schema.kept_changes();
-            if schema.is_feed() {
-                return Err(Error::invalid("a feed is made with the table whose changes it has"));
-            }
+            let schema = self.with_new_feed(definitions, (name, schema))?;
             definitions.create(&self.engine.new_numbered_table(name, schema)?, sequences)?;
-            if let Some((keep_us, _)) = kept {
-                self.create_feed(definitions, name, keep_us)?;
-            }
             self.tell(state, definitions, (told, false)).map(Taken::Several)
         })?;
         self.table(name)
@@ -99,9 +93,7 @@ impl Transaction {
             let references = current.schema.references();
             let mut taken = self.untell(state, definitions, (name, references))?;
             refuse_feed(name, &current.schema, "dropped")?;
-            if current.schema.kept_changes().is_some() {
-                self.drop_feed(definitions, name)?;
-            }
+            self.drop_feed(definitions, (name, &current.schema))?;
             definitions.drop_table(name, &current)?;
             let id = current.core.id();
             taken.push(Taken::Changes(id, state.changes.remove(&id).map(Box::new)));
@@ -148,9 +140,7 @@ impl Transaction {
             let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
             looked_up::refuse_gone(&definitions.names, from, &schema_of)?;
             refuse_feed(from, &current.schema, "renamed")?;
-            if current.schema.kept_changes().is_some() {
-                self.rename_feed(definitions, (from, to))?;
-            }
+            self.rename_feed(definitions, (from, &current.schema), to)?;
             definitions.rename(from, to, &current)?;
             let schema = Arc::clone(&current.schema);
             self.tell_name(state, definitions, (from, to), &schema).map(Taken::Several)
@@ -236,9 +226,9 @@ impl Transaction {
                 let first = schema.references().len() - references.new;
                 self.test_references(state, definitions, (&current, &schema), first)?;
             }
+            let schema = self.alter_feed(definitions, name, (&current.schema, schema))?;
             let mut taken = vec![take(state, &current, &schema)?];
             let holds_rows = (is_tested || is_of_rows || refers) && !is_new;
-            self.alter_feed(definitions, name, (&current.schema, &schema))?;
             definitions.alter(name, &current, (&schema, holds_rows), sequences)?;
             taken.extend(self.tell(state, definitions, (told, true))?);
             taken.extend(self.untell(state, definitions, (name, &references.gone))?);

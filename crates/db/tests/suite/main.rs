@@ -40,6 +40,7 @@ mod expiry;
 mod expiry_changes;
 mod expiry_model;
 mod expiry_unique;
+mod feed_places;
 mod feeds;
 mod finder;
 mod fixture;

@@ -6,10 +6,11 @@
 //!                                 └ how long changes are kept in the stream orders$changes
 //! ```
 //!
-//! Both tables say so in their schemas: none is known as a feed by its name.
+//! Both tables say so in their schemas, and that of the table has the number of its feed: none is
+//! known as a feed by its name, which may be given to another.
 
 use super::stream::Span;
-use super::{PrimaryKey, Profile, Schema, retention};
+use super::{PrimaryKey, Profile, Schema, TableId, retention};
 use crate::codec::{Reader, Writer};
 use crate::{Error, Result};
 
@@ -66,31 +67,53 @@ impl Changes {
     pub fn read_keep(text: &str) -> Result<u64> {
         retention::keep_us("changes", text)
     }
+}
 
-    pub(super) fn encode(self, out: &mut Writer) {
-        match self {
-            Self::Feed => out.u8(FEED),
-            Self::Kept { keep_us, rows } => {
+impl Schema {
+    pub(super) fn encode_changes(&self, out: &mut Writer) {
+        match self.changes {
+            None => {}
+            Some(Changes::Feed) => out.u8(FEED),
+            Some(Changes::Kept { keep_us, rows }) => {
                 out.u8(if rows == ChangedRows::Old { BY_OLD } else { BY_KEY });
                 out.u64(keep_us);
+                // default: no table has number 0
+                out.u32(self.feed.map_or(0, |feed| feed.0));
             }
         }
     }
 
-    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
+    pub(super) fn decode_changes(&mut self, input: &mut Reader<'_>) -> Result<()> {
         let rows = match input.u8()? {
-            FEED => return Ok(Self::Feed),
+            FEED => {
+                self.changes = Some(Changes::Feed);
+                return Ok(());
+            }
             BY_KEY => ChangedRows::Key,
             BY_OLD => ChangedRows::Old,
             other => {
                 return Err(Error::corrupt(format!("unknown kind of changes {other}")));
             }
         };
-        Ok(Self::Kept { keep_us: input.u64()?, rows })
+        self.changes = Some(Changes::Kept { keep_us: input.u64()?, rows });
+        self.feed = Some(TableId(input.u32()?)).filter(|feed| feed.0 != 0);
+        Ok(())
     }
-}
 
-impl Schema {
+    /// The table that has the changes of this one, once there is one.
+    #[must_use]
+    #[inline]
+    pub fn feed(&self) -> Option<TableId> {
+        self.feed
+    }
+
+    /// The same schema of a table whose changes another one has; `None`: one is still to be made.
+    #[must_use]
+    pub fn with_feed(mut self, feed: Option<TableId>) -> Self {
+        self.feed = feed;
+        self
+    }
+
     /// What the table has to do with changes that are kept; `None`: nothing.
     #[must_use]
     #[inline]
@@ -128,6 +151,8 @@ impl Schema {
         // default: the key, where nothing else was said
         let rows = self.kept_changes().map_or(ChangedRows::Key, |(_, rows)| rows);
         self.changes = keep_us.map(|keep_us| Changes::Kept { keep_us, rows });
+        // Changes that are kept again are kept in another feed.
+        self.feed = self.feed.filter(|_| keep_us.is_some());
         Ok(())
     }
 
@@ -182,11 +207,11 @@ mod tests {
         let builder = || Schema::builder().field("n", DataType::I64).primary_key(["n"]);
         for rows in [ChangedRows::Key, ChangedRows::Old] {
             let changes = Changes::Kept { keep_us: 7_200_000_000, rows };
-            let schema = builder().changes(changes).build().unwrap();
+            let schema = builder().changes(changes).build().unwrap().with_feed(Some(TableId(9)));
             let mut out = Writer::new();
             schema.encode(&mut out);
             let read = Schema::decode(&mut Reader::new(out.as_bytes())).unwrap();
-            assert_eq!(read.changes(), Some(changes));
+            assert_eq!((read.changes(), read.feed()), (Some(changes), Some(TableId(9))));
             assert_eq!(read.changes_options()[0], ("changes", "2 hours".to_owned()));
         }
         let plain = builder().build().unwrap();
@@ -195,6 +220,11 @@ mod tests {
         let by = Alteration::SetChangesBy(ChangedRows::Old);
         assert!(plain.alter(std::slice::from_ref(&by)).is_err());
         assert_eq!(begun.alter(&[by]).unwrap().kept_changes(), Some((5, ChangedRows::Old)));
+        let begun = begun.with_feed(Some(TableId(9)));
+        let longer = begun.alter(&[Alteration::SetChangesKept(Some(6))]).unwrap();
+        assert_eq!(longer.feed(), Some(TableId(9)));
+        let again = [Alteration::SetChangesKept(None), Alteration::SetChangesKept(Some(6))];
+        assert_eq!(begun.alter(&again).unwrap().feed(), None, "another feed");
         assert_eq!(begun.alter(&[Alteration::SetChangesKept(None)]).unwrap().changes(), None);
     }
 

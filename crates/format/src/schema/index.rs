@@ -512,7 +512,8 @@ impl Schema {
     fn rows(&self) -> impl PartialEq + '_ {
         let Self { fields, primary_key, checks, next_field, profile, row_order, expiry, .. } = self;
         let rows = (fields, primary_key, checks, next_field, profile, row_order);
-        (rows, expiry, self.expiry_clock, &self.references, &self.referrers)
+        let others = (&self.references, &self.referrers, self.changes, self.feed);
+        (rows, expiry, self.expiry_clock, others)
     }
 
     pub(super) fn add_index(&mut self, new: &NewIndex) -> Result<()> {

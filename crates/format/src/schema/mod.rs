@@ -104,6 +104,8 @@ pub struct Schema {
     pub(crate) stream: Option<Box<Stream>>,
     /// Whether its changes are kept in a feed, or it is one.
     pub(crate) changes: Option<Changes>,
+    /// The feed that has them.
+    pub(crate) feed: Option<TableId>,
     pub(crate) row_order: RowOrder,
     /// The field that says when a row expires.
     pub(crate) expiry: Option<FieldId>,
@@ -166,6 +168,7 @@ impl Schema {
             profile: Profile::Table,
             stream: None,
             changes: None,
+            feed: None,
             row_order: RowOrder::Arrival,
             expiry: None,
             expiry_clock: ExpiryClock::Date,

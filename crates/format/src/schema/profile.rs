@@ -1,6 +1,6 @@
 //! What a table is for, in which order its rows are stored, and when they expire.
 
-use super::{Changes, FieldId, PrimaryKey, Schema};
+use super::{FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, ExpiryClock, Field, Result, comment};
 
@@ -200,7 +200,7 @@ impl Schema {
         // default: no field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
         self.comment.iter().for_each(|comment| out.text(comment));
-        self.changes.iter().for_each(|changes| changes.encode(out));
+        self.encode_changes(out);
     }
 
     pub(super) fn decode_profile(&mut self, input: &mut Reader<'_>) -> Result<()> {
@@ -212,7 +212,7 @@ impl Schema {
             self.comment = Some(input.text()?.into());
         }
         if flags & CHANGES != 0 {
-            self.changes = Some(Changes::decode(input)?);
+            self.decode_changes(input)?;
         }
         self.expiry_clock = match flags & CLOCK {
             // Before version 9 of the log nothing said so, and buckets were known by their shape.
