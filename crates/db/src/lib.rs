@@ -151,7 +151,9 @@ pub use esker_query::{
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
 pub use esker_table::index_run::VALUES_MAX as BITMAP_VALUES_MAX;
-pub use feed::{Change, ChangeCursor, ChangeKind, ChangeReader, ChangesFrom, CommitChanges};
+pub use feed::{
+    Change, ChangeCursor, ChangeKind, ChangeReader, ChangesFrom, ChangesTable, CommitChanges,
+};
 pub use maintenance::{CompactReport, WorkInfo};
 pub use operators::Update;
 pub use options::{Durability, Options};

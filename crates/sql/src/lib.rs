@@ -26,6 +26,7 @@ mod alter;
 mod asynchronous;
 mod call;
 mod change;
+mod changes_table;
 mod collation;
 mod column;
 mod comment;

@@ -1,6 +1,6 @@
 //! What stands behind FROM.
 
-use esker::FileTable;
+use esker::{ChangesTable, FileTable};
 use esker_query::model::{Expr, Function, Join, JoinKind, Operator, Query, Relation};
 use sqlparser::ast;
 
@@ -8,7 +8,7 @@ use crate::expression::{Names, ParameterNames};
 use crate::pattern_list::Matching;
 use crate::qualified_name::{self, ReadTable};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, collation, file_table, pragma, select, table_function};
+use crate::{Error, Result, changes_table, collation, file_table, pragma, select, table_function};
 
 /// The joins there are, for the errors about others.
 const JOINS: &str = "supported are JOIN, LEFT, RIGHT and FULL JOIN, SEMI JOIN, ANTI JOIN and CROSS \
@@ -87,6 +87,10 @@ pub(crate) fn table(
                 let file = &relation.table;
                 return Err(Error::invalid(format!("{file} is a file, which is only read")));
             }
+            if ChangesTable::named(&relation.table).is_some() {
+                let name = &relation.table;
+                return Err(Error::invalid(format!("{name} is only read: it tells what was done")));
+            }
             if esker::is_system_table(&relation.table) {
                 let name = &relation.table;
                 return Err(Error::invalid(format!("{name} is only read: it tells what there is")));
@@ -152,6 +156,9 @@ fn stored_or_asked(factor: &ast::TableFactor, parameters: &ParameterNames) -> Re
                 let query = Some(Box::new(query));
                 let (own, relation) = (name.to_string(), Relation { query, ..Relation::default() });
                 return called(Relation { alias: Some(own), ..relation }, alias.as_ref());
+            }
+            if let Some(changes) = changes_table::call(name, args)?.filter(|_| !with_ordinality) {
+                return called(changes, alias.as_ref());
             }
             let call = table_function::call(name, args, *with_ordinality, parameters)?;
             called(Relation::call(call), alias.as_ref())

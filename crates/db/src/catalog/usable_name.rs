@@ -5,6 +5,7 @@ use esker_format::schema::validate_name;
 use crate::catalog::names::{
     INFORMATION_SCHEMA, MAIN_PREFIX, MAIN_SCHEMA, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
 };
+use crate::feed::ChangesTable;
 use crate::files::FileTable;
 use crate::introspection::is_system_table;
 use crate::{Error, Result};
@@ -50,6 +51,9 @@ pub(crate) fn expect_usable(what: &str, name: &str) -> Result<()> {
     }
     if FileTable::named(name).is_some() {
         return refuse("it is that of a file".to_owned());
+    }
+    if ChangesTable::named(name).is_some() {
+        return refuse("it is that of changes of a table".to_owned());
     }
     if name.starts_with(MAIN_PREFIX) || name.starts_with(TEMPORARY_PREFIX) {
         return refuse("it says the schema of another table".to_owned());

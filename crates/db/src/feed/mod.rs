@@ -9,17 +9,23 @@
 //! |---|---|
 //! | [`shape`] | the stream that a feed is, and how it is found |
 //! | [`cursor`] | the place behind a commit |
+//! | [`assembly`] | whole commits of events |
 //! | [`reader`] | whole commits in order, once they are durable |
+//! | [`changes_table`] | the same as rows of a statement, `changes('t', '12.345')` |
 //!
 //! A row that expires is told when a commit ends it: another row takes its place, or the table gets
 //! another expiry. Where its old row is longer than 64 KiB, the event has none. One that a merge drops is not told: a follower goes by the time in its row.
 //!
 //! What a commit adds to a feed is in [`changed_rows`](crate::commit::changed_rows).
 
+mod assembly;
+pub(crate) mod changes_table;
 mod cursor;
 pub(crate) mod reader;
 pub(crate) mod shape;
 
+pub use assembly::{Change, CommitChanges};
+pub use changes_table::ChangesTable;
 pub use cursor::ChangeCursor;
-pub use reader::{Change, ChangeReader, ChangesFrom, CommitChanges};
+pub use reader::{ChangeReader, ChangesFrom};
 pub use shape::ChangeKind;

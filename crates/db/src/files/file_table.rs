@@ -99,7 +99,7 @@ impl FileTable {
 }
 
 /// A text in quotes, and what stands behind it.
-fn quoted(text: &str) -> Option<(String, &str)> {
+pub(crate) fn quoted(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('\'')?;
     let mut value = String::new();
     loop {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use esker_format::{Batch, Schema};
 use esker_query::ResultColumn;
 
+pub(crate) use self::file_table::quoted;
 pub use self::file_table::{FileFormat, FileTable};
 use crate::{Error, Result};
 

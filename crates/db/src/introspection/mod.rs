@@ -25,6 +25,7 @@ use esker_format::{DataType, Field, FieldId, Schema};
 use esker_query::{CollectedRows, RowCollector};
 
 use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA};
+use crate::feed::ChangesTable;
 use crate::files::FileTable;
 use crate::{Result, Snapshot};
 use facts::Facts;
@@ -53,10 +54,11 @@ pub fn is_system_table(name: &str) -> bool {
     SystemTable::named(name).is_some()
 }
 
-/// True for the name of what is read as a table and is none: a table about tables, or a file.
+/// True for the name of what is read as a table and is none: a table about tables, a file, or
+/// changes of a table.
 #[must_use]
 pub fn is_made_table(name: &str) -> bool {
-    is_system_table(name) || FileTable::named(name).is_some()
+    is_system_table(name) || FileTable::named(name).is_some() || ChangesTable::named(name).is_some()
 }
 
 /// The names of the tables about tables.

@@ -20,6 +20,7 @@ use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{
     MAIN_PREFIX, MAIN_SCHEMA, ReadNames, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
 };
+use crate::feed::ChangesTable;
 use crate::files::{FileTable, reading};
 use crate::introspection::SystemTable;
 use crate::read::source::SnapshotSource;
@@ -34,7 +35,7 @@ pub(crate) struct OpenTables {
 /// What a name means.
 enum OpenTable {
     Rows(SnapshotTable),
-    /// Rows about tables, or of a file.
+    /// Rows about tables, of a file, or changes of a table.
     Collected(CollectedRows),
 }
 
@@ -54,15 +55,17 @@ impl OpenTable {
     /// The table of a name that is no view's.
     fn named(snapshot: &Snapshot, name: &str, options: &Options) -> Result<Self> {
         let is_stored = snapshot.has_name(name);
-        let (system, file) = match is_stored {
-            true => (None, None),
-            false => (SystemTable::named(name), FileTable::named(name)),
+        let (system, file, changes) = match is_stored {
+            true => (None, None, None),
+            false => (SystemTable::named(name), FileTable::named(name), ChangesTable::named(name)),
         };
         Ok(if let Some(system) = system {
             Self::Collected(system.read(snapshot, options)?)
         } else if let Some(file) = file {
             let files = snapshot.engine().file_access()?;
             Self::Collected(reading::read(&*files, &file, options)?)
+        } else if let Some(changes) = changes {
+            Self::Collected(changes.read(snapshot, options)?)
         } else {
             Self::Rows(snapshot.table(name)?)
         })

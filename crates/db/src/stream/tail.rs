@@ -22,6 +22,7 @@ use esker_query::model::Expr;
 
 use super::arrivals::{ArrivalReader, Arrived, Readable};
 use super::{EventId, Stream};
+use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result, Row};
 
 /// Where a tail begins.
@@ -162,23 +163,23 @@ impl Stream {
     pub(crate) fn ended_through(&self) -> u64 {
         self.table.core().ended_row_id()
     }
+}
 
-    /// The commit up to which the disk has everything; `None` in memory, where all is as durable
-    /// as it will be.
-    ///
-    /// # Errors
-    /// `Poisoned` when the log has failed: nothing becomes durable any more.
-    fn durable(&self) -> Result<Option<u64>> {
-        let Some(log) = self.table.engine.journal.log() else { return Ok(None) };
-        // It moves before those who wait are woken.
-        let durable = self.table.engine.watermarks.durable();
-        if log.is_poisoned() {
-            let message = "a write or a sync of the log failed: no event becomes durable until \
-                           the database is opened again";
-            return Err(Error::new(ErrorKind::Poisoned, message));
-        }
-        Ok(Some(durable))
+/// The commit up to which the disk has everything; `None` in memory, where all is as durable as it
+/// will be.
+///
+/// # Errors
+/// `Poisoned` when the log has failed: nothing becomes durable any more.
+pub(super) fn durable(engine: &Engine) -> Result<Option<u64>> {
+    let Some(log) = engine.journal.log() else { return Ok(None) };
+    // It moves before those who wait are woken.
+    let durable = engine.watermarks.durable();
+    if log.is_poisoned() {
+        let message = "a write or a sync of the log failed: no event becomes durable until the \
+                       database is opened again";
+        return Err(Error::new(ErrorKind::Poisoned, message));
     }
+    Ok(Some(durable))
 }
 
 impl Tail {
@@ -236,7 +237,7 @@ impl Tail {
 
     /// What there is to tell now, if anything is.
     fn look(&mut self, limit: usize) -> Result<Option<TailBatch>> {
-        let durable = self.stream.durable()?;
+        let durable = durable(&self.stream.table.engine)?;
         let rows = self.stream.table.snapshot()?;
         // What the snapshot lacks has been noted before it was taken.
         let to = self.stream.ended_through();

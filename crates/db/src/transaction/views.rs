@@ -22,6 +22,7 @@ use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view::{ViewInfo, ViewOptions};
 use crate::catalog::view_needs::{Altered, OtherSchemas, TableSchemas, refuse_read};
 use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
+use crate::feed::ChangesTable;
 use crate::introspection::{is_made_table, is_system_table};
 use crate::statement::options::QueryOptions;
 use crate::table_version::TableVersion;
@@ -498,6 +499,9 @@ fn refuse_made_tables(names: &Names, view: &str, query: &Query) -> Result<()> {
     let is_made = |name: &&String| is_made_table(name) && !names.contains_key(*name);
     match read.iter().find(is_made) {
         None => Ok(()),
+        Some(changes) if ChangesTable::named(changes).is_some() => Err(Error::invalid(format!(
+            "view {view:?}: {changes} has other rows with each commit, which no view reads"
+        ))),
         Some(file) if !is_system_table(file) => Err(Error::invalid(format!(
             "view {view:?}: {file} is a file, which no view reads: load it into a table"
         ))),

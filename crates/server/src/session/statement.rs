@@ -143,7 +143,7 @@ impl Session {
         let query = JsonQuery::parse(json)?;
         for table in query.tables() {
             match is_of_server(&table) {
-                false => self.access.expect(Level::Read, Some(&table))?,
+                false => self.access.expect(Level::Read, Some(table_read(&table)))?,
                 true => self.access.expect(Level::Admin, None)?,
             }
         }
@@ -182,6 +182,12 @@ fn is_of_server(table: &str) -> bool {
 /// The tables about what clients do.
 const OF_ACTIVITY: [&str; 2] = ["esker_sessions", "esker_slow_statements"];
 
+/// The table whose rows a name of a table tells: changes of a table are read by who may read it.
+fn table_read(name: &str) -> &str {
+    // default: rows of the table of this name
+    esker::ChangesTable::table_in(name).unwrap_or(name)
+}
+
 /// What a statement needs, and of which table where it is of one alone.
 pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
     match statement {
@@ -194,7 +200,7 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         Statement::Query(query)
         | Statement::Summarize(query)
         | Statement::Explain(Explain { query, .. }) => {
-            (Level::Read, query.is_plain().then_some(query.table.as_str()))
+            (Level::Read, query.is_plain().then_some(table_read(&query.table)))
         }
         Statement::Watch(watch) => (Level::Read, Some(&watch.query.table)),
         Statement::QueryForUpdate(query) => {
@@ -209,7 +215,7 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         Statement::Truncate { .. } | Statement::LockTable { .. } => (Level::Write, None),
         Statement::Cursor(CursorStatement::Declare { query, .. }) => match query.takes_values() {
             true => (Level::Write, None),
-            false => (Level::Read, query.is_plain().then_some(query.table.as_str())),
+            false => (Level::Read, query.is_plain().then_some(table_read(&query.table))),
         },
         Statement::Transaction(_)
         | Statement::Setting(_)
