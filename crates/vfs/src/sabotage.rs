@@ -223,6 +223,11 @@ bugs! {
             "a tail does not tell that events have ended before it came to them",
         TailSkipsBeyondLimit "tail_skips_beyond_limit"
             "a tail passes over events that its last batch had no room for",
+        FeedEventInOtherCommit "feed_event_in_other_commit"
+            "the changes of a commit go to the feed in a commit of their own",
+        FeedMissesExpiry "feed_misses_expiry" "a feed does not tell that rows have expired",
+        FeedCursorSkipsAfterTruncate "feed_cursor_skips_after_truncate"
+            "who goes on from a cursor is not told that the table was cleared",
         ProducerEpochNotFenced "producer_epoch_not_fenced"
             "a producer that was replaced goes on",
         ProducerGapAccepted "producer_gap_accepted"

@@ -15,6 +15,7 @@
 
 mod buckets;
 mod care;
+mod changes_guide;
 mod clock;
 mod commands;
 mod copying;

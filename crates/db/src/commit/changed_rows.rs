@@ -10,11 +10,13 @@ use std::sync::Arc;
 use esker_format::schema::ChangedRows;
 use esker_format::value_file::LONG_BYTES;
 use esker_format::{Schema, Value, json};
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::table::Existing;
 
 use crate::commit::extension::Extension;
 use crate::commit::hooks::StagedCommit;
+use crate::commit::options::CommitOptions;
 use crate::commit::staged::{Staged, key_bytes};
 use crate::commit::write_set::TableWrites;
 use crate::feed::ChangeKind;
@@ -47,7 +49,7 @@ impl Extension<'_, '_> {
     pub fn add_changes(&mut self) -> Result<()> {
         let mut added = Vec::new();
         let truncated = self.options.definitions.iter().flat_map(|new| &new.truncated);
-        for table in truncated {
+        for table in truncated.filter(|_| !Bug::FeedCursorSkipsAfterTruncate.is_planted()) {
             let after = table.replacement.core.schema();
             if after.kept_changes().is_some() {
                 let (key, new, old) = (Value::Null, Value::Null, Value::Null);
@@ -59,14 +61,24 @@ impl Extension<'_, '_> {
         for writes in self.set.as_slice().iter().filter(|writes| !writes.is_empty()) {
             let schema = &writes.current.schema;
             let Some((_, rows)) = schema.kept_changes() else { continue };
-            let events = events_of(writes, rows, self.ends_expired)?;
+            let mut events = events_of(writes, rows, self.ends_expired)?;
+            if Bug::FeedMissesExpiry.is_planted() {
+                events.retain(|event| event.kind != ChangeKind::Expire);
+            }
             let feed = self.feed_of(&writes.current.core.name(), schema)?;
             match added.iter_mut().find(|other| other.feed.core.id() == feed.core.id()) {
                 Some(other) => other.events.extend(events),
                 None => added.push(Added { feed, events }),
             }
         }
-        added.into_iter().try_for_each(|added| self.add_events(added))
+        let known = self.set.as_slice().len();
+        added.into_iter().try_for_each(|added| self.add_events(added))?;
+        if Bug::FeedEventInOtherCommit.is_planted() {
+            let feeds = self.set.split_off(known);
+            let options = CommitOptions { sync: self.options.sync, ..CommitOptions::default() };
+            self.engine.commit_in_frame(self.catalogue, &feeds, options)?;
+        }
+        Ok(())
     }
 
     fn add_events(&mut self, Added { feed, events }: Added) -> Result<()> {

@@ -64,6 +64,14 @@ impl<'r> WriteSet<'r> {
         *self = Self::Many(all);
     }
 
+    /// Takes out the changes of all tables but the first ones.
+    pub fn split_off(&mut self, kept: usize) -> Vec<TableWrites<'r>> {
+        match self {
+            Self::One(_) => Vec::new(),
+            Self::Many(all) => all.split_off(kept.min(all.len())),
+        }
+    }
+
     /// The tables that are changed.
     pub fn into_changed(self) -> Vec<TableWrites<'r>> {
         let mut all = self.into_vec();

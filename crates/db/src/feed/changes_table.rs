@@ -121,11 +121,8 @@ fn feed_events(
         None => ended,
         Some(after) => {
             let newest = newest_place(feed.whole().engine(), core.id())?;
-            if after.feed != core.id() {
+            if after.feed != core.id() || after < ended {
                 return Err(gone(table, after, newest));
-            }
-            if after < ended {
-                return Err(gone(table, after, ended));
             }
             if after > newest {
                 let message =

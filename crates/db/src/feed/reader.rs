@@ -12,6 +12,7 @@
 //!    forgotten by another call.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use esker_format::TableId;
@@ -34,6 +35,24 @@ pub enum ChangesFrom {
     Start,
     /// Behind a commit.
     After(ChangeCursor),
+}
+
+impl FromStr for ChangesFrom {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.eq_ignore_ascii_case("now") {
+            return Ok(Self::Now);
+        }
+        if text.eq_ignore_ascii_case("start") {
+            return Ok(Self::Start);
+        }
+        let unread = |_| {
+            let expected = "expected now, start, or the cursor of a commit, such as 12.345";
+            Error::invalid(format!("{expected}, found {text:?}"))
+        };
+        text.parse().map(Self::After).map_err(unread)
+    }
 }
 
 /// Reads the changes of a table: see [`Database::changes`].
@@ -62,8 +81,8 @@ impl fmt::Debug for Events {
 /// Why a reader tells no more.
 #[derive(Clone, Copy, Debug)]
 enum Ended {
-    /// Changes up to this row id are kept no longer.
-    Gone(u64),
+    /// Changes are kept no longer: the place to begin at.
+    Gone(ChangeCursor),
     /// The event with this row id is none, or not the next one.
     Strange(u64),
 }
@@ -90,16 +109,20 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` for an unknown table; `InvalidInput` for one that keeps no changes, and for a
-    /// cursor that no commit has had; `SnapshotGone` for a cursor of an earlier feed: the message
-    /// has the one to begin behind, once the rows were read anew.
+    /// cursor that no commit has had; `SnapshotGone` for a cursor of an earlier feed, and for one
+    /// behind which changes are kept no longer: the message has the one to begin behind, once the
+    /// rows were read anew.
     pub fn changes(&self, table: &str, from: ChangesFrom) -> Result<ChangeReader> {
         let (feed, stream) = self.feed(table)?;
+        let ended = stream.ended_through();
         let row_id = match from {
             // No crash takes back what the cursor is behind.
             ChangesFrom::Now => newest_place(self.engine(), feed)?.row_id,
             // What is left before the last change that is gone is not whole.
-            ChangesFrom::Start => stream.ended_through(),
-            ChangesFrom::After(cursor) if cursor.feed == feed => cursor.row_id,
+            ChangesFrom::Start => ended,
+            ChangesFrom::After(cursor) if cursor.feed == feed && cursor.row_id >= ended => {
+                cursor.row_id
+            }
             ChangesFrom::After(cursor) => {
                 return Err(gone(table, cursor, newest_place(self.engine(), feed)?));
             }
@@ -133,6 +156,19 @@ impl ChangeReader {
     #[must_use]
     pub fn may_have_more(&self) -> bool {
         self.ended.is_some() || self.assembly.has_begun() || self.events.tail.may_have_more()
+    }
+
+    /// Whether the last call has found the end: nothing more could be told then.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        self.ended.is_none() && self.events.tail.is_at_end()
+    }
+
+    /// The stream that the feed is: it tells, by
+    /// [`Stream::on_commits`](crate::Stream::on_commits), when there may be more.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.events.stream
     }
 
     /// The next commits, at most so many, as soon as there is one; none when none came in this
@@ -183,7 +219,11 @@ impl ChangeReader {
                 self.assembly = Assembly::behind(self.place(to));
                 return Ok(true);
             }
-            TailBatch::Gap { to, .. } => return Err(self.end(Ended::Gone(to))),
+            TailBatch::Gap { .. } => {
+                let feed = self.cursor().feed;
+                let place = newest_place(self.events.stream.engine(), feed)?;
+                return Err(self.end(Ended::Gone(place)));
+            }
         };
         let count = events.len();
         for (id, row) in events {
@@ -206,7 +246,7 @@ impl ChangeReader {
 
     fn error(&self, ended: Ended) -> Error {
         match ended {
-            Ended::Gone(to) => gone(&self.table, self.cursor(), self.place(to)),
+            Ended::Gone(place) => gone(&self.table, self.cursor(), place),
             Ended::Strange(row_id) => strange(&self.table, row_id),
         }
     }

@@ -46,6 +46,7 @@ use esker_table::Table as TableCore;
 
 use crate::commit::fit::fit_row;
 use crate::commit::gathered_events::{Appended, EventRequest, GatheredEvents};
+use crate::engine_handle::EngineHandle;
 use crate::table_version::TableVersion;
 use crate::{Database, Durability, Erased, Error, Result, Table};
 pub use event_id::EventId;
@@ -130,6 +131,10 @@ impl Database {
 }
 
 impl Stream {
+    pub(crate) fn engine(&self) -> &EngineHandle {
+        &self.table.engine
+    }
+
     /// The fields.
     #[must_use]
     pub fn schema(&self) -> Arc<Schema> {

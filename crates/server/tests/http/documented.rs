@@ -274,6 +274,13 @@ fn streams(server: &Harness) {
     assert_eq!(server.ask("GET", &format!("{events}/export"), "").status, 200);
     let tail = "/v1/databases/default/streams/ev/tail?after=start&limit=1";
     assert_eq!(server.ask("GET", tail, "").status, 200);
+    let made = "CREATE TABLE kept (n i64 PRIMARY KEY) WITH (changes = '1 day')";
+    for sql in [made, "INSERT INTO kept VALUES (1)"] {
+        let made = serde_json::json!({ "sql": sql }).to_string();
+        assert_eq!(server.ask("POST", "/v1/databases/default/query", &made).status, 200);
+    }
+    let changes = "/v1/databases/default/tables/kept/changes?after=start&limit=1";
+    assert_eq!(server.ask("GET", changes, "").status, 200);
     let before = format!("{events}?before=2999-01-01T00:00:00Z");
     let removed = server.ask("DELETE", &before, "");
     assert_eq!((removed.status, removed.text()), (200, r#"{"removed":3}"#.to_owned()));

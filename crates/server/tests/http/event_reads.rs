@@ -13,7 +13,7 @@ use super::memory::until;
 const D: &str = "/v1/databases/default";
 const S: &str = "/v1/databases/default/streams/events";
 
-fn sql(server: &Harness, text: &str) -> Json {
+pub fn sql(server: &Harness, text: &str) -> Json {
     let body = serde_json::json!({ "sql": text }).to_string();
     let answer = server.ask("POST", &format!("{D}/query"), &body);
     assert_eq!(answer.status, 200, "{text}: {}", answer.text());
@@ -50,15 +50,15 @@ fn numbers(events: &[Json]) -> Vec<i64> {
 }
 
 /// The answer of a tail as it comes: by HTTP/1.0 it has no chunks.
-struct Heard {
+pub struct Heard {
     lines: BufReader<TcpStream>,
 }
 
 /// The id, what it is, and the data.
-type Told = (String, String, Json);
+pub type Told = (String, String, Json);
 
 impl Heard {
-    fn of(server: &Harness, path: &str, headers: &str) -> Self {
+    pub fn of(server: &Harness, path: &str, headers: &str) -> Self {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         let request = format!(
@@ -78,14 +78,14 @@ impl Heard {
         Self { lines }
     }
 
-    fn line(&mut self) -> Option<String> {
+    pub fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         let read = self.lines.read_line(&mut line).unwrap();
         (read > 0).then(|| line.trim_end().to_owned())
     }
 
     /// What is told next, without what is said so that something is; `None` at the end.
-    fn next(&mut self) -> Option<Told> {
+    pub fn next(&mut self) -> Option<Told> {
         let (mut id, mut kind, mut data) = (String::new(), "message".to_owned(), None);
         loop {
             let line = self.line()?;
@@ -102,7 +102,7 @@ impl Heard {
         }
     }
 
-    fn rest(mut self) -> Vec<Told> {
+    pub fn rest(mut self) -> Vec<Told> {
         std::iter::from_fn(move || self.next()).collect()
     }
 }

@@ -10,6 +10,7 @@
 
 mod buckets;
 mod bulk;
+mod change_reads;
 mod client;
 mod copying;
 mod cors;

@@ -6,7 +6,7 @@ use esker_vfs::sim::{
 };
 
 use super::{
-    Report, bucket_scenarios, computed_indexes, erasures, full_disk, generated_fields,
+    Report, bucket_scenarios, computed_indexes, erasures, feeds, full_disk, generated_fields,
     held_snapshots, key_updates, namespaces, quietly, reference_changes, stream_dedupe,
     stream_packing, stream_requests, stream_retention, streams, table_changes, temporary_tables,
     transaction_tables, unique_values, view_changes,
@@ -37,7 +37,7 @@ pub fn directed(seed: u64) -> Report {
     let all = all.chain(streams::SCENARIOS).chain(stream_retention::SCENARIOS);
     let all = all.chain(stream_packing::SCENARIOS).chain(stream_dedupe::SCENARIOS);
     let all = all.chain(stream_requests::SCENARIOS);
-    let all = all.chain(erasures::SCENARIOS);
+    let all = all.chain(erasures::SCENARIOS).chain(feeds::SCENARIOS);
     for (name, scenario) in all {
         report.images += 1;
         if let Err(why) = quietly(scenario) {

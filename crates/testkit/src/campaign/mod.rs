@@ -9,6 +9,7 @@ mod damage;
 mod directed;
 mod erasures;
 mod exhaustive;
+mod feeds;
 mod full_disk;
 mod generated_fields;
 mod held_snapshots;

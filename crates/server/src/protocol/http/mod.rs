@@ -46,6 +46,7 @@ mod streams;
 mod tables;
 mod tags;
 mod tail;
+mod tailed;
 mod tokens;
 mod transactions;
 mod views;

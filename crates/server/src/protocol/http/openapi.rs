@@ -145,7 +145,7 @@ fn reason(status: u16) -> &'static str {
         404 => "it is not there",
         406 => "no media type that is accepted can be given",
         409 => "it is there already, or somebody else was quicker",
-        410 => "the snapshot of the cursor is held no longer",
+        410 => "the snapshot of the cursor is held no longer, or changes behind it are not kept",
         412 => "a condition does not hold",
         408 => "nothing came of the rest of the body",
         413 => "the body is too large",

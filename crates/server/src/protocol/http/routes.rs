@@ -106,6 +106,16 @@ const LAST_EVENT_ID: Parameter = Parameter {
     schema: r#"{"type":"string","minLength":1}"#,
     meaning: "the same as `after`, in whose place it is: what a client that comes again sends",
 };
+const CHANGES_AFTER: Parameter = Parameter {
+    name: "after",
+    schema: r#"{"type":"string","minLength":1}"#,
+    meaning: "`now`, `start`, or the cursor of a commit, such as 12.345; now unless given",
+};
+const CHANGES_LIMIT: Parameter = Parameter {
+    name: "limit",
+    schema: r#"{"type":"integer","minimum":1}"#,
+    meaning: "after how many commits it ends; never unless given",
+};
 const FROM: Parameter = Parameter {
     name: "from",
     schema: r#"{"type":"string","minLength":1}"#,
@@ -312,6 +322,10 @@ pub const ROUTES: &[Route] = &[
         Need::Table(READ), tail::tail, "events as they arrive, once they are on the disk",
         &[(200, "an event each: `id`, and `data` in JSON", &[("text/event-stream", "")])],
         query: &[TAIL_AFTER, TAIL_LIMIT, WHERE], headers: &[LAST_EVENT_ID]),
+    route!("get" "/v1/databases/{database}/tables/{table}/changes", "tailChanges",
+        Need::Table(READ), tail::changes, "changes of a table as they are made, by whole commits",
+        &[(200, "a commit each: `id`, and `data` in JSON", &[("text/event-stream", "")])],
+        query: &[CHANGES_AFTER, CHANGES_LIMIT], headers: &[LAST_EVENT_ID], errors: &[410]),
     route!("get" "/v1/databases/{database}/streams/{table}/events/{id}", "getEvent",
         Need::Table(READ), streams::get, "an event by its id", &[(200, "the event", ROW)]),
     route!("delete" "/v1/databases/{database}/streams/{table}/events", "removeEvents",

@@ -55,13 +55,15 @@ fn common() -> Json {
     json!({
         "Problem": {
             "type": "object",
-            "description": "what is wrong; of events, what was stored nevertheless",
+            "description": "what is wrong; of events, what was stored nevertheless; where changes are \
+                            gone, the place to begin behind",
             "properties": {
                 "type": text, "title": text, "detail": text,
                 "status": { "type": "integer" },
                 "code": { "type": "string", "enum": codes },
                 "retryable": { "type": "boolean" },
                 "id": text,
+                "after": text,
                 "accepted": { "type": "integer" }, "rejected": { "type": "integer" },
                 "results": list_of(reference("Object")),
                 "first_errors": list_of(reference("Object")),

@@ -1,28 +1,29 @@
-//! Events of a stream as they arrive, as server-sent events.
+//! Events of a stream as they arrive, and changes of a table, as server-sent events.
 //!
 //! A tail pulls: it reads some events, writes them, and reads on once the client has taken them.
 //! What a slow client has not read is in the stream, not in memory. While there is nothing to
 //! tell, all of a tail is its place and its filter.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, StatusCode, header};
-use esker::{Tail, TailBatch, TailFrom};
-use esker_import::Format;
+use esker::{ChangesFrom, Database, ErrorKind, Stream};
 use tokio::time::Instant;
 
 use super::super::tails::TailPlace;
 use super::call::{Call, blocking};
 use super::entity;
-use super::event_pages::{Asked, EventWriter};
+use super::event_pages::Asked;
+use super::problem::Problem;
 use super::route::Outcome;
+use super::streams::expect_alone;
+use super::tailed::Tailed;
 use crate::monitor::active_sessions::ActiveSession;
 use crate::session::{InFlight, RequestSummary, Session};
 use crate::{Code, Error, Result};
 
-/// Events that are read at a time.
-const BATCH_EVENTS: usize = 256;
 /// A client hears something as often at least.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -34,18 +35,22 @@ struct Telling {
     /// Lists it among what runs.
     _listed: Option<InFlight>,
     /// Away while it reads.
-    tail: Option<Tail>,
+    tail: Option<Tailed>,
     /// How many events more are told, where there is a limit.
     left: Option<u64>,
-    /// The position that the client knows.
-    known: u64,
+    /// The place that the client knows.
+    known: String,
     heartbeat: Duration,
     next_beat: Instant,
     is_over: bool,
 }
 
-fn from_of(call: &Call) -> Result<TailFrom> {
-    // A client that comes again sends the header beside what it asked for first.
+/// Where a tail begins: behind the last event that the client has, which it says when it comes
+/// again, beside what it asked for first.
+fn from_of<F>(call: &Call) -> Result<F>
+where
+    F: FromStr<Err = esker::Error>,
+{
     if let Some(last) = call.header("last-event-id")? {
         let at = |e: esker::Error| Error::from(e).at("header last-event-id");
         return last.parse().map_err(at);
@@ -56,6 +61,39 @@ fn from_of(call: &Call) -> Result<TailFrom> {
 
 pub(super) async fn tail(call: Call) -> Outcome {
     let (asked, from) = (Asked::of(&call)?, from_of(&call)?);
+    let name = asked.name.clone();
+    begin(call, name, move |database| {
+        let stream = database.stream(&asked.name)?;
+        let tail = stream.tail(from, asked.filter(&stream)?)?;
+        Ok((stream, Tailed::Events(tail)))
+    })
+    .await
+}
+
+/// The changes of a table, by commits.
+pub(super) async fn changes(call: Call) -> Outcome {
+    expect_alone(&call)?;
+    let (name, from) = (call.path("table").to_owned(), from_of(&call)?);
+    let table = name.clone();
+    begin(call, name, move |database| match database.changes(&table, from) {
+        Ok(reader) => Ok((reader.stream().clone(), Tailed::Changes(reader))),
+        Err(e) if e.kind() == ErrorKind::SnapshotGone => {
+            let place = database.changes(&table, ChangesFrom::Now)?.cursor();
+            let place = serde_json::Value::String(place.to_string());
+            let members = [("after".to_owned(), place)].into_iter().collect();
+            Err(Problem::from(e).with(members))
+        }
+        Err(e) => Err(e.into()),
+    })
+    .await
+}
+
+/// Begins a tail of what `open` opens.
+async fn begin(
+    call: Call,
+    name: String,
+    open: impl FnOnce(&Database) -> std::result::Result<(Stream, Tailed), Problem> + Send + 'static,
+) -> Outcome {
     let expected = "a number from 1 on";
     let left = call.parsed("limit", expected)?;
     if left == Some(0) {
@@ -63,20 +101,16 @@ pub(super) async fn tail(call: Call) -> Outcome {
     }
     let mut session = call.session()?;
     session.register("http");
-    let summary = RequestSummary::Keys { operation: "tail", place: asked.name.clone(), count: 0 };
+    let summary = RequestSummary::Keys { operation: "tail", place: name, count: 0 };
     let listed = session.list(summary);
-    let begin = move || {
-        let stream = session.database().stream(&asked.name)?;
-        let tail = stream.tail(from, asked.filter(&stream)?)?;
-        Ok::<_, Error>((session, stream, tail))
-    };
-    let (session, stream, tail) = blocking(begin).await??;
+    let opened = move || open(session.database()).map(|(stream, tail)| (session, stream, tail));
+    let (session, stream, tail) = blocking(opened).await??;
     let tenant = call.tenant()?;
     let feed = call.app.syncs.durability(&tenant).feed(&stream);
     let place = call.app.tails.take(tenant.usage.tails(), &feed)?;
     let heartbeat = HEARTBEAT.min(call.app.access_control.config.idle_timeout / 2);
     let telling = Telling {
-        known: tail.position(),
+        known: tail.place(),
         call,
         session,
         place,
@@ -132,7 +166,7 @@ impl Telling {
                 return Err(Error::new(Code::Cancelled, "the session was ended"));
             }
             self.place.look();
-            let is_behind = self.tail.as_ref().is_some_and(Tail::may_have_more);
+            let is_behind = self.tail.as_ref().is_some_and(Tailed::may_have_more);
             if is_behind && let Some(text) = self.read().await? {
                 return self.held(text).await.map(Some);
             }
@@ -165,12 +199,11 @@ impl Telling {
 
     /// Where the tail is, if that has changed.
     fn comment(&mut self) -> Bytes {
-        let position = self.tail.as_ref().map_or(self.known, Tail::position);
-        if position == self.known {
-            return Bytes::from_static(b":\n\n");
-        }
-        self.known = position;
-        format!(":\nid: {position}\n\n").into()
+        let place = self.tail.as_ref().map(Tailed::place).filter(|place| *place != self.known);
+        let Some(place) = place else { return Bytes::from_static(b":\n\n") };
+        let text = format!(":\nid: {place}\n\n").into();
+        self.known = place;
+        text
     }
 
     async fn held(&self, text: Vec<u8>) -> Result<Bytes> {
@@ -183,41 +216,16 @@ impl Telling {
         let mut tail = self.tail.take().ok_or_else(gone)?;
         let most = self.left.and_then(|left| usize::try_from(left).ok()).unwrap_or(usize::MAX);
         let (tail, told) = blocking(move || {
-            let told = tail.next_batch(most.min(BATCH_EVENTS), Duration::ZERO);
+            let told = tail.read(most);
             (tail, told)
         })
         .await?;
-        let position = tail.position();
+        let place = tail.place();
         self.tail = Some(tail);
-        let text = match told? {
-            TailBatch::Events(events) if events.is_empty() => return Ok(None),
-            TailBatch::Events(events) => {
-                let mut text = Vec::new();
-                let writer = events.first();
-                let writer = writer.map(|(_, row)| EventWriter::new(Format::Ndjson, row.schema()));
-                for (id, row) in &events {
-                    text.extend_from_slice(format!("id: {id}\ndata: ").as_bytes());
-                    if let Some(writer) = &writer {
-                        writer.write(&mut text, *id, row);
-                    }
-                    text.extend_from_slice(b"\n");
-                }
-                let told = events.len() as u64;
-                self.left = self.left.map(|left| left.saturating_sub(told));
-                text
-            }
-            TailBatch::Gap { from, to } => {
-                let data = format!("{{\"from\":{from},\"to\":{to}}}");
-                // A client that comes again goes on with what is left of these.
-                format!("id: {position}\nevent: gap\ndata: {data}\n\n").into_bytes()
-            }
-            other => {
-                let message = format!("a tail told {other:?}");
-                return Err(Error::new(Code::Internal, message));
-            }
-        };
-        self.known = position;
-        Ok(Some(text))
+        let Some(told) = told? else { return Ok(None) };
+        self.left = self.left.map(|left| left.saturating_sub(told.count));
+        self.known = place;
+        Ok(Some(told.text))
     }
 }
 
