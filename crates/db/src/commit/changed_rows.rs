@@ -76,7 +76,9 @@ impl Extension<'_, '_> {
         if Bug::FeedEventInOtherCommit.is_planted() {
             let feeds = self.set.split_off(known);
             let options = CommitOptions { sync: self.options.sync, ..CommitOptions::default() };
-            self.engine.commit_in_frame(self.catalogue, &feeds, options)?;
+            if !feeds.is_empty() {
+                self.engine.commit_in_frame(self.catalogue, &feeds, options)?;
+            }
         }
         Ok(())
     }

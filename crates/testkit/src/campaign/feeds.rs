@@ -25,7 +25,7 @@ const KEYS: u64 = 6;
 
 fn options(seed: u64) -> Options {
     let options = Options::new().background(false).group_limit(8, 1 << 20).small_group_limit(0);
-    let options = options.commit_limit(400).transaction_limit(1 << 20);
+    let options = options.commit_limit(6_000).transaction_limit(1 << 20);
     match seed % 2 {
         0 => options,
         _ => options.durability(Durability::Async { at_most: Duration::from_secs(3_600) }),
@@ -102,8 +102,8 @@ fn stored(db: &Database, name: &str) -> Result<BTreeMap<String, String>, String>
 fn step(db: &Database, generator: &mut Generator, number: u64) -> esker::Result<()> {
     let name = generator.pick(TABLES);
     let table = db.table(name)?;
-    // Some are too large for a frame.
-    let v = format!("{number:0width$}", width = generator.pick([4, 4, 300]));
+    // Some are longer than what a torn write leaves whole, some too long for a frame.
+    let v = format!("{number:0width$}", width = generator.pick([4, 900, 4_000]));
     let key = generator.below(KEYS);
     match generator.below(10) {
         0..=2 => table.upsert(&row(key, &v)).map(drop),
@@ -152,8 +152,9 @@ fn crash_at_every_io() -> Outcome {
         let mut image = 0;
         loop {
             image += 1;
-            for choice in [CrashChoice::KeepNone, CrashChoice::KeepAll, CrashChoice::Random(image)]
-            {
+            let torn = |seed| CrashChoice::TornSubset { mask: u64::MAX, seed };
+            let whole = [CrashChoice::KeepNone, CrashChoice::KeepAll, CrashChoice::Random(image)];
+            for choice in whole.into_iter().chain([torn(image), torn(image + 1_000)]) {
                 let db = open(options(seed), &revived(&cursor.crash_image(choice)))?;
                 for (name, expected) in &all {
                     expect_alike(&db, name, expected)
