@@ -177,6 +177,11 @@ struct BucketGuide;
 #[doc = include_str!("../../../docs/guide/transactions.md")]
 struct TransactionGuide;
 
+/// The code of the guide to changes.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/changes.md")]
+struct ChangeGuide;
+
 /// The code of the guide to updates.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/updates.md")]

@@ -8,7 +8,8 @@ use crate::statement::unsupported;
 use crate::{Error, Result};
 
 /// What the options are called.
-const NAMES: &str = "expires, changes, changes_by, stream, late, ahead, rest, retention, retention_by, window or dedupe";
+const NAMES: &str = "expires, changes, changes_by, stream, late, ahead, rest, retention, \
+                     retention_by, window or dedupe";
 
 /// The options that a table is created with.
 #[derive(Default)]

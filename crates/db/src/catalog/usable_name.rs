@@ -5,7 +5,7 @@ use esker_format::schema::validate_name;
 use crate::catalog::names::{
     INFORMATION_SCHEMA, MAIN_PREFIX, MAIN_SCHEMA, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
 };
-use crate::feed::ChangesTable;
+use crate::feed::changes_table::ChangesTable;
 use crate::files::FileTable;
 use crate::introspection::is_system_table;
 use crate::{Error, Result};

@@ -225,6 +225,23 @@ impl Engine {
         }
     }
 
+    /// The commit up to which the disk has everything; `None` in memory, where all is as durable as
+    /// it will be.
+    ///
+    /// # Errors
+    /// `Poisoned` when the log has failed: nothing becomes durable any more.
+    pub fn durable_through(&self) -> Result<Option<u64>> {
+        let Some(log) = self.journal.log() else { return Ok(None) };
+        // It moves before those who wait are woken.
+        let durable = self.watermarks.durable();
+        if log.is_poisoned() {
+            let message = "a write or a sync of the log failed: no event becomes durable until \
+                           the database is opened again";
+            return Err(Error::new(ErrorKind::Poisoned, message));
+        }
+        Ok(Some(durable))
+    }
+
     fn schedule_flush(&self) {
         if !self.dirty.swap(true, Ordering::AcqRel)
             && let Some(task) = self.flusher_task.get()

@@ -19,13 +19,12 @@ use crate::commit::hooks::StagedCommit;
 use crate::commit::options::CommitOptions;
 use crate::commit::staged::{Staged, key_bytes};
 use crate::commit::write_set::TableWrites;
-use crate::feed::ChangeKind;
-use crate::feed::shape::refuse_feed;
+use crate::feed::shape::{ChangeKind, refuse_feed};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes that one commit of rows that expire adds to a feed, about: the reserve of the log, by which
-/// they end on a full disk, is twice as large at the least.
+/// Bytes that one commit of rows that expire adds to a feed, about. The reserve of the log, by
+/// which they end on a full disk, is twice as large at the least.
 const EXPIRY_BYTES_MAX: usize = 8 << 10;
 /// Bytes of an event beside its key and its rows, about.
 const EVENT_BYTES: usize = 64;

@@ -12,8 +12,8 @@
 
 use esker_format::Value;
 
-use super::{ChangeCursor, ChangeKind};
-use crate::Row;
+use super::cursor::ChangeCursor;
+use super::shape::ChangeKind;
 
 /// What became of one row.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,12 +85,12 @@ impl Assembly {
     }
 
     /// Takes the next event, by its row id.
-    pub fn take(&mut self, event: (u64, &Row)) -> Taken {
+    pub fn take(&mut self, event: (u64, &[Value])) -> Taken {
         self.taken(event).unwrap_or(Taken::Strange) // default: the row is no event
     }
 
-    fn taken(&mut self, (row_id, row): (u64, &Row)) -> Option<Taken> {
-        let [Value::Timestamp(at_us), Value::Text(kind), place @ ..] = row.values() else {
+    fn taken(&mut self, (row_id, row): (u64, &[Value])) -> Option<Taken> {
+        let [Value::Timestamp(at_us), Value::Text(kind), place @ ..] = row else {
             return None;
         };
         let [Value::Uint(nth), Value::Uint(more), key, new, old] = place else { return None };

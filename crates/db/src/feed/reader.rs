@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use esker_format::TableId;
 
-use super::assembly::{Assembly, Taken};
-use super::{ChangeCursor, CommitChanges};
-use crate::engine::Engine;
+use super::assembly::{Assembly, CommitChanges, Taken};
+use super::cursor::ChangeCursor;
+use super::place::{gone, newest_place, no_changes, strange};
 use crate::stream::{Stream, Tail, TailBatch, TailFrom};
-use crate::{Database, Error, ErrorKind, Result};
+use crate::{Database, Error, Result};
 
 /// Events that are read at once.
 const READ_EVENTS: usize = 1_024;
@@ -227,7 +227,7 @@ impl ChangeReader {
         };
         let count = events.len();
         for (id, row) in events {
-            match self.assembly.take((id.row_id(), &row)) {
+            match self.assembly.take((id.row_id(), row.values())) {
                 Taken::Whole(commit) => commits.push(commit),
                 Taken::Part => {}
                 Taken::Strange => return Err(self.end(Ended::Strange(id.row_id()))),
@@ -254,32 +254,4 @@ impl ChangeReader {
     fn place(&self, row_id: u64) -> ChangeCursor {
         ChangeCursor { row_id, ..self.cursor() }
     }
-}
-
-/// The place behind all that is committed, once the disk has it.
-pub(super) fn newest_place(engine: &Engine, feed: TableId) -> Result<ChangeCursor> {
-    let next = engine.lock().entry(feed)?.writer.next_row_id();
-    engine.sync()?;
-    Ok(ChangeCursor { feed, row_id: next.saturating_sub(1) })
-}
-
-/// A table has no feed.
-pub(super) fn no_changes(table: &str) -> Error {
-    let message = "keeps no changes: ALTER TABLE … SET (changes = '1 day') begins that";
-    Error::invalid(format!("table {table:?} {message}"))
-}
-
-/// An event is not the one that was expected.
-pub(super) fn strange(table: &str, row_id: u64) -> Error {
-    let message = "is not the next one of its commit";
-    Error::corrupt(format!("feed of {table:?}: event {row_id} {message}"))
-}
-
-/// Changes behind a cursor are not there.
-pub(super) fn gone(table: &str, cursor: ChangeCursor, to: ChangeCursor) -> Error {
-    let message = format!(
-        "changes of table {table:?} behind {cursor} are kept no longer: read its rows anew, and go \
-         on behind {to}"
-    );
-    Error::new(ErrorKind::SnapshotGone, message)
 }

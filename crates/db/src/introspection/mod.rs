@@ -25,7 +25,7 @@ use esker_format::{DataType, Field, FieldId, Schema};
 use esker_query::{CollectedRows, RowCollector};
 
 use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA};
-use crate::feed::ChangesTable;
+use crate::feed::changes_table::ChangesTable;
 use crate::files::FileTable;
 use crate::{Result, Snapshot};
 use facts::Facts;

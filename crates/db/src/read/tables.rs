@@ -20,7 +20,10 @@ use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{
     MAIN_PREFIX, MAIN_SCHEMA, ReadNames, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
 };
-use crate::feed::ChangesTable;
+use crate::feed::changes_table::ChangesTable;
+use crate::feed::collected;
+use crate::feed::place::no_changes;
+use crate::feed::shape::name_of;
 use crate::files::{FileTable, reading};
 use crate::introspection::SystemTable;
 use crate::read::source::SnapshotSource;
@@ -65,11 +68,24 @@ impl OpenTable {
             let files = snapshot.engine().file_access()?;
             Self::Collected(reading::read(&*files, &file, options)?)
         } else if let Some(changes) = changes {
-            Self::Collected(changes.read(snapshot, options)?)
+            let feed = feed(snapshot, &changes.table)?;
+            let at = (&***snapshot.engine(), snapshot.commit());
+            Self::Collected(collected::read(&changes, at, feed.rows_as_of(), options)?)
         } else {
             Self::Rows(snapshot.table(name)?)
         })
     }
+}
+
+/// The feed of a table that keeps its changes.
+fn feed(snapshot: &Snapshot, table: &str) -> Result<SnapshotTable> {
+    let schema = snapshot.schema_of(snapshot.core(table)?)?;
+    let feed = schema.feed().ok_or_else(|| no_changes(table))?;
+    let core = snapshot.core(&name_of(table))?;
+    if core.id() != feed {
+        return Err(crate::Error::corrupt(format!("table {table:?} has another feed")));
+    }
+    snapshot.table_core(core)
 }
 
 impl OpenTables {

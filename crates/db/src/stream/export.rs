@@ -4,7 +4,6 @@ use esker_query::model::Expr;
 
 use super::arrivals::{ArrivalReader, Arrived, Readable};
 use super::condition::{all_of, within};
-use super::tail::durable;
 use super::{EventId, Stream, TailFrom};
 use crate::{Error, Result, Row, SnapshotTable};
 
@@ -26,8 +25,6 @@ pub struct ExportQuery {
 pub struct EventExport {
     rows: SnapshotTable,
     reader: ArrivalReader,
-    /// What a later commit has made is left out.
-    durable: Option<u64>,
     position: u64,
     is_end: bool,
 }
@@ -74,18 +71,11 @@ impl Stream {
             Some(row_id) => self.tail(TailFrom::After(row_id), None)?.position(),
             None => 0,
         };
-        Ok(EventExport { rows, reader, durable: None, position, is_end: false })
+        Ok(EventExport { rows, reader, position, is_end: false })
     }
 }
 
 impl EventExport {
-    /// The events of a snapshot behind a row id, as far as the disk has them.
-    pub(crate) fn on_disk(rows: SnapshotTable, position: u64) -> Result<Self> {
-        let reader = ArrivalReader::new(None, rows.schema())?;
-        let durable = durable(rows.whole().engine())?.filter(|durable| *durable < rows.commit());
-        Ok(Self { rows, reader, durable, position, is_end: false })
-    }
-
     /// The fields.
     #[must_use]
     pub fn schema(&self) -> &esker_format::Schema {
@@ -104,7 +94,7 @@ impl EventExport {
         if self.is_end {
             return Ok(None);
         }
-        let readable = Readable { rows: &self.rows, durable: self.durable };
+        let readable = Readable { rows: &self.rows, durable: None };
         let read = self.reader.read(&readable, self.position, limit)?;
         (self.position, self.is_end) = (read.through, read.is_end);
         let events: Vec<Arrived> = read.events;

@@ -22,8 +22,7 @@ use esker_query::model::Expr;
 
 use super::arrivals::{ArrivalReader, Arrived, Readable};
 use super::{EventId, Stream};
-use crate::engine::Engine;
-use crate::{Error, ErrorKind, Result, Row};
+use crate::{Error, Result, Row};
 
 /// Where a tail begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,23 +164,6 @@ impl Stream {
     }
 }
 
-/// The commit up to which the disk has everything; `None` in memory, where all is as durable as it
-/// will be.
-///
-/// # Errors
-/// `Poisoned` when the log has failed: nothing becomes durable any more.
-pub(super) fn durable(engine: &Engine) -> Result<Option<u64>> {
-    let Some(log) = engine.journal.log() else { return Ok(None) };
-    // It moves before those who wait are woken.
-    let durable = engine.watermarks.durable();
-    if log.is_poisoned() {
-        let message = "a write or a sync of the log failed: no event becomes durable until the \
-                       database is opened again";
-        return Err(Error::new(ErrorKind::Poisoned, message));
-    }
-    Ok(Some(durable))
-}
-
 impl Tail {
     /// All events up to this row id were told, were not wanted, or are gone: a tail from here on
     /// goes on where this one is.
@@ -237,7 +219,7 @@ impl Tail {
 
     /// What there is to tell now, if anything is.
     fn look(&mut self, limit: usize) -> Result<Option<TailBatch>> {
-        let durable = durable(&self.stream.table.engine)?;
+        let durable = self.stream.table.engine.durable_through()?;
         let rows = self.stream.table.snapshot()?;
         // What the snapshot lacks has been noted before it was taken.
         let to = self.stream.ended_through();

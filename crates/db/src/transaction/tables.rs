@@ -14,6 +14,7 @@ use super::{State, Transaction};
 use crate::catalog::checked_rows;
 use crate::catalog::checks;
 use crate::catalog::checks::Checks;
+use crate::catalog::expiry::sets_expiry;
 use crate::catalog::index_test;
 use crate::catalog::looked_up;
 use crate::catalog::new_fields::NewFields;
@@ -204,7 +205,7 @@ impl Transaction {
                      expected outside of one: COMMIT or ROLLBACK first"
                 )));
             }
-            if !is_new && crate::catalog::expiry::sets_expiry(alterations) {
+            if !is_new && sets_expiry(alterations) {
                 return Err(Error::invalid(format!(
                     "another field by which rows expire of table {name:?}, which was there before \
                      the transaction, expected outside of one: COMMIT or ROLLBACK first"
@@ -221,14 +222,13 @@ impl Transaction {
                 checked_rows::test_rows(&self.engine, &rows, &schema, alterations)?;
                 index_test::test_rows(&self.engine, &rows, &schema, alterations)?;
             }
-            let refers = references.new > 0;
-            if refers {
+            if references.new > 0 {
                 let first = schema.references().len() - references.new;
                 self.test_references(state, definitions, (&current, &schema), first)?;
             }
             let schema = self.alter_feed(definitions, name, (&current.schema, schema))?;
             let mut taken = vec![take(state, &current, &schema)?];
-            let holds_rows = (is_tested || is_of_rows || refers) && !is_new;
+            let holds_rows = (is_tested || is_of_rows || references.new > 0) && !is_new;
             definitions.alter(name, &current, (&schema, holds_rows), sequences)?;
             taken.extend(self.tell(state, definitions, (told, true))?);
             taken.extend(self.untell(state, definitions, (name, &references.gone))?);

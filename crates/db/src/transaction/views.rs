@@ -22,7 +22,7 @@ use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view::{ViewInfo, ViewOptions};
 use crate::catalog::view_needs::{Altered, OtherSchemas, TableSchemas, refuse_read};
 use crate::commit::defined_views::{ChangedView, InputKind, KnownInput};
-use crate::feed::ChangesTable;
+use crate::feed::changes_table::ChangesTable;
 use crate::introspection::{is_made_table, is_system_table};
 use crate::statement::options::QueryOptions;
 use crate::table_version::TableVersion;

@@ -280,9 +280,7 @@ impl Schema {
             Alteration::AddReference(new) => self.add_reference(new),
             Alteration::DropReference(name) => self.drop_reference(name),
             Alteration::SetStream(option) => self.set_stream_option(option),
-            Alteration::SetChangesKept(keep_us) => self.keep_changes(*keep_us),
-            Alteration::SetChangesBy(rows) => self.keep_changes_by(*rows),
-            _ => self.alter_rollup(alteration),
+            _ => self.alter_changes(alteration),
         }
     }
 

@@ -10,7 +10,7 @@
 //! known as a feed by its name, which may be given to another.
 
 use super::stream::Span;
-use super::{PrimaryKey, Profile, Schema, TableId, retention};
+use super::{Alteration, PrimaryKey, Profile, Schema, TableId, retention};
 use crate::codec::{Reader, Writer};
 use crate::{Error, Result};
 
@@ -146,7 +146,16 @@ impl Schema {
         [("changes", Span(keep_us).to_string())].into_iter().chain(by).collect()
     }
 
-    pub(super) fn keep_changes(&mut self, keep_us: Option<u64>) -> Result<()> {
+    /// One about changes that are kept, or about rollups.
+    pub(super) fn alter_changes(&mut self, alteration: &Alteration) -> Result<()> {
+        match alteration {
+            Alteration::SetChangesKept(keep_us) => self.keep_changes(*keep_us),
+            Alteration::SetChangesBy(rows) => self.keep_changes_by(*rows),
+            _ => self.alter_rollup(alteration),
+        }
+    }
+
+    fn keep_changes(&mut self, keep_us: Option<u64>) -> Result<()> {
         self.refuse_of_feed()?;
         // default: the key, where nothing else was said
         let rows = self.kept_changes().map_or(ChangedRows::Key, |(_, rows)| rows);
@@ -156,7 +165,7 @@ impl Schema {
         Ok(())
     }
 
-    pub(super) fn keep_changes_by(&mut self, rows: ChangedRows) -> Result<()> {
+    fn keep_changes_by(&mut self, rows: ChangedRows) -> Result<()> {
         self.refuse_of_feed()?;
         let Some((keep_us, _)) = self.kept_changes() else {
             let message = "the table keeps no changes: expected changes = '1 day', too";
@@ -200,7 +209,6 @@ impl Schema {
 mod tests {
     use super::*;
     use crate::DataType;
-    use crate::schema::Alteration;
 
     #[test]
     fn what_is_said_of_changes_is_stored() {

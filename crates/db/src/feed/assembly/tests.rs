@@ -1,17 +1,15 @@
 use super::*;
-use crate::feed::shape::schema_of;
 
 fn assembly() -> Assembly {
     Assembly::behind("7.0".parse().unwrap())
 }
 
 /// An event of a commit of `nth` + `more`.
-fn event(nth: u64, more: u64) -> Row {
-    let schema = std::sync::Arc::new(schema_of(1).unwrap());
+fn event(nth: u64, more: u64) -> Vec<Value> {
     let counts = [Value::Uint(nth), Value::Uint(more)];
     let values =
         [Value::Timestamp(7), Value::Text("truncate".to_owned())].into_iter().chain(counts);
-    Row::new(schema, values.chain([Value::Null, Value::Null, Value::Null]).collect())
+    values.chain([Value::Null, Value::Null, Value::Null]).collect()
 }
 
 /// The row ids that commits end with, how many changes each has, and the first event that is

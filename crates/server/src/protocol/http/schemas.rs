@@ -55,8 +55,8 @@ fn common() -> Json {
     json!({
         "Problem": {
             "type": "object",
-            "description": "what is wrong; of events, what was stored nevertheless; where changes are \
-                            gone, the place to begin behind",
+            "description": "what is wrong; of events, what was stored nevertheless; of \
+                            changes that are gone, the place to begin behind",
             "properties": {
                 "type": text, "title": text, "detail": text,
                 "status": { "type": "integer" },
