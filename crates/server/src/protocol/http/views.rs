@@ -79,10 +79,11 @@ pub(super) async fn remove(call: Call) -> Outcome {
     call.run(move |session| {
         let mut views = session.scope().views()?.into_iter();
         let is_rollup = views.any(|view| view.is_rollup && view.name.eq_ignore_ascii_case(&name));
-        Ok(match is_rollup {
-            true => session.scope().drop_rollup(&name)?,
-            false => session.scope().drop_view(&name)?,
-        })
+        let dropped = match is_rollup {
+            true => session.scope().drop_rollup(&name),
+            false => session.scope().drop_view(&name),
+        };
+        Ok(dropped?)
     })
     .await?;
     entity::empty()
