@@ -206,6 +206,9 @@ pub(crate) fn state_of(index: &IndexInfo) -> String {
     };
     match index.too_many_values {
         0 => built,
+        count if index.kind == IndexKind::Rollup => {
+            format!("{built}; nearly as many groups as rows in {count}, scanned")
+        }
         count => {
             let most = esker::BITMAP_VALUES_MAX;
             let count = units::count(count as u64);

@@ -250,7 +250,7 @@ impl Bound {
     }
 
     /// True when it holds of this, or of anything within.
-    fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
+    pub(crate) fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
         let mut any = holds(self);
         self.operands(&mut |operand| any = any || operand.any(holds));
         any

@@ -60,7 +60,7 @@ pub(crate) fn compare(expected: &[NewIndex], found: &Schema) -> Result<(), Strin
         let (kind, unique) = (index.kind, index.unique);
         NewIndex { name: index.name.clone(), kind, unique, ..NewIndex::on(fields) }
     };
-    let found: Vec<NewIndex> = found.indexes().iter().map(index).collect();
+    let found: Vec<NewIndex> = found.row_indexes().map(index).collect();
     match expected == found {
         true => Ok(()),
         false => Err(format!("indexes {found:?}, expected {expected:?}")),

@@ -1,6 +1,6 @@
 //! What there is: `\d` and its kind, `\l`, `\conninfo`.
 
-use esker::{TEMPORARY_SCHEMA, TableInfo, ViewInfo};
+use esker::{IndexKind, TEMPORARY_SCHEMA, TableInfo, ViewInfo};
 use esker_format::Schema;
 use esker_server::session::{AdminTask, DatabaseFigures, TableFigures, is_internal};
 
@@ -94,7 +94,7 @@ impl Session {
         let mut table = plain_table(["index", "table", "fields", "kind", "state"]);
         let mut count = 0;
         for of in figures.tables.iter().filter(|t| wanted.is_empty() || t.name == wanted) {
-            for index in &of.indexes {
+            for index in of.indexes.iter().filter(|index| index.kind != IndexKind::Rollup) {
                 count += 1;
                 let kind = if index.unique { "unique" } else { index.kind.name() };
                 table.add_row([

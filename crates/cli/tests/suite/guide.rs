@@ -71,6 +71,7 @@ const FOLLOWED: [(&str, &[(&str, &str)]); 7] = [
             ("crates/cli/tests/suite/http_guide.rs", "guide/PAGE\""),
             ("crates/cli/tests/suite/server_guide.rs", "guide/PAGE\""),
             ("crates/cli/tests/suite/streams_guide.rs", "guide/PAGE\""),
+            ("crates/cli/tests/suite/changes_guide.rs", "guide/PAGE\""),
         ],
     ),
     (
@@ -78,6 +79,7 @@ const FOLLOWED: [(&str, &[(&str, &str)]); 7] = [
         &[
             ("crates/cli/tests/suite/http_guide.rs", "guide/PAGE\""),
             ("crates/cli/tests/suite/streams_guide.rs", "guide/PAGE\""),
+            ("crates/cli/tests/suite/changes_guide.rs", "guide/PAGE\""),
         ],
     ),
     ("lines", &[("crates/cli/tests/suite/server_guide.rs", "guide/PAGE\"")]),

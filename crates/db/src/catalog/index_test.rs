@@ -32,7 +32,7 @@ fn new_of<'s>(
             |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.name == index.name);
         alterations.iter().any(is_it)
     };
-    schema.indexes().iter().filter(move |index| index.is_computed() && is_new(index))
+    schema.row_indexes().filter(move |index| index.is_computed() && is_new(index))
 }
 
 /// Refuses new indexes of which a value cannot be computed for a row of a snapshot, read by the new

@@ -64,16 +64,15 @@ impl Transaction {
         options: &ViewOptions,
     ) -> Result<()> {
         self.all_or_nothing(|within| {
-            if options.or_replace {
-                within.forget_rollup(name)?;
-            }
+            let old = within.rollup_of(name)?.filter(|_| options.or_replace);
             within.define_view(name, query, options, ViewKind::Rollup)?;
-            within.keep_rollup(name)
+            within.keep_rollup(name, old.as_ref().map(|(view, _)| &*view.view.query.table))
         })
     }
 
-    /// The table of a rollup keeps partial aggregates of it from now on, where they answer it.
-    fn keep_rollup(&self, name: &str) -> Result<()> {
+    /// The table of a rollup keeps partial aggregates of it from now on, where they answer it, and
+    /// the table of the one with its name before keeps no others.
+    fn keep_rollup(&self, name: &str, old: Option<&str>) -> Result<()> {
         let Some((view, _)) = self.rollup_of(name)? else { return Ok(()) };
         let added = {
             let (names, state) = (self.names()?, self.state());
@@ -85,9 +84,20 @@ impl Transaction {
             let tables = TableSchemas::of_query(&names, query, &schema_of, view.others.clone())?;
             kept_rollup::addition(name, &view.view, &tables)?
         };
-        match added {
-            Some((table, added)) => self.alter_definition(&table, &[added], false),
-            None => Ok(()),
+        let dropped = Alteration::DropRollup(name.to_owned());
+        let Some((table, added)) = added else {
+            let drop = |table: &str| self.alter_definition(table, &[dropped], false);
+            return old.map_or(Ok(()), drop); // default: nothing was kept
+        };
+        if let Some(old) = old.filter(|old| *old != table) {
+            self.alter_definition(old, &[dropped.clone()], false)?;
+        }
+        let schema = self.current(&self.state(), &table)?.schema;
+        let alterations = [dropped, added];
+        let altered = checked_rows::alter(&self.engine, &table, &schema, &alterations)?;
+        match (schema.rollup(name), altered.rollup(name)) {
+            (Some(before), Some(after)) if before.keeps_same(after) => Ok(()),
+            _ => self.alter_definition(&table, &alterations, false),
         }
     }
 

@@ -154,3 +154,14 @@ fn groups_of_sealed_rows_are_kept_and_answer() {
     assert_eq!(with, without);
     db.check().unwrap();
 }
+
+#[test]
+fn an_index_of_the_kind_of_rollups_is_refused() {
+    let db = Options::new().memory().unwrap();
+    with_events(&db);
+    let index = esker::NewIndex::new("spend", ["model"]).using(esker::IndexKind::Rollup);
+    let e = db.create_index("events", index).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    db.create_rollup("spend", &spend()).unwrap();
+    db.create_index("events", esker::NewIndex::new("spend", ["model"])).unwrap();
+}

@@ -532,6 +532,11 @@ impl Schema {
             let message = format!("index {name:?}: an expression in place {place} of fewer");
             return Err(Error::invalid(message));
         }
+        if new.kind == IndexKind::Rollup {
+            let message =
+                format!("index {:?}: a materialized view makes what is kept of it", new.name);
+            return Err(Error::invalid(message));
+        }
         let id = self.next_index_id()?;
         let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
         let (filter, operands) = (new.filter.clone().map(Arc::new), Vec::new());

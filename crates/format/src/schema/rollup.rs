@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::index::{Index, IndexField, IndexKind};
+use super::index::{INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexKind};
 use super::row_expression::RowExpression;
 use super::{Alteration, FieldId, Schema};
 use crate::codec::{Reader, Writer};
@@ -179,11 +179,24 @@ impl Schema {
         for (name, operand) in &new.operands {
             operands.push(RollupOperand { field: id_of(self, name)?, ..*operand });
         }
+        if self.indexes.len() >= INDEXES_MAX || self.next_index > INDEX_IDS_MAX {
+            // Its answers are those of the rows.
+            return Ok(());
+        }
         let id = self.next_index_id()?;
         let (name, filter) = (new.name.clone(), new.filter.clone().map(Arc::new));
         let (kind, unique, comment) = (IndexKind::Rollup, false, None);
         self.indexes.push(Index { id, name, kind, unique, fields, filter, operands, comment });
         Ok(())
+    }
+}
+
+impl Index {
+    /// Whether another keeps the same, by whatever name and number.
+    #[must_use]
+    pub fn keeps_same(&self, other: &Self) -> bool {
+        let kept = |index: &Self| (index.kind, index.fields.clone(), index.filter.clone());
+        kept(self) == kept(other) && self.operands == other.operands
     }
 }
 

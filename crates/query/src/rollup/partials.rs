@@ -11,8 +11,9 @@ use esker_format::{Column, ColumnSlice, DataType, FieldId, Room, Schema};
 
 use crate::bind::{Stage, bind_condition, bind_row};
 use crate::bound::{Bound, BoundAggregate};
-use crate::evaluate::{Mask, Rows};
+use crate::evaluate::{Mask, Picked, Rows};
 use crate::exec::aggregate::group::Groups;
+use crate::exec::aggregate::partials::misfit;
 use crate::filter::{CodeTables, keep};
 use crate::index_expression::{SlicesAtHand, decoded};
 use crate::model::{Aggregate, Expr};
@@ -148,14 +149,14 @@ impl PartialAggregates {
         let part = SlicesAtHand { columns: &plain, rows };
         let (limits, tables) = (Limits::default(), CodeTables::default());
         let predicate = Predicate::compile(self.filter.as_ref());
-        let mut groups = Groups::new(&self.stage);
+        let (mut groups, mut firsts) = (Groups::new(&self.stage), Vec::new());
         for start in (0..rows).step_by(ZONE_ROWS) {
             let range = start..rows.min(start + ZONE_ROWS);
             let room = Room::default();
             let mut mask = Mask::all(range.len());
             let rows = Rows::new(&part, range, &limits, &room);
             let added = keep(&predicate, &rows, &mut mask, &tables);
-            match added.and_then(|()| groups.update(&rows, &mask)) {
+            match added.and_then(|()| self.add(&mut groups, &mut firsts, (&rows, &mask))) {
                 Err(e) if e.kind() == ErrorKind::Corrupt => return Err(e),
                 Err(_) => return Ok(None),
                 Ok(()) if groups.len() > groups_max => return Ok(None),
@@ -163,7 +164,27 @@ impl PartialAggregates {
                 Ok(()) => {}
             }
         }
-        groups.partial_columns(&self.layout).map(Some)
+        groups.partial_columns(&self.layout, &firsts).map(Some)
+    }
+
+    /// Adds rows, and notes the first row of each new group.
+    fn add<'s: 'r, 'r>(
+        &'s self,
+        groups: &mut Groups<'s>,
+        firsts: &mut Vec<u32>,
+        (rows, mask): (&Rows<'r>, &Mask),
+    ) -> Result<()> {
+        let picked = Picked::of(mask);
+        let selection = picked.selection();
+        let ids = groups.ids(&self.stage.keys, rows, selection)?;
+        // Groups are numbered in the order in which they are met.
+        for (place, group) in ids.iter().flat_map(|ids| ids.numbers()).enumerate() {
+            if *group as usize == firsts.len() {
+                let row = rows.start() + selection.row(place) as usize;
+                firsts.push(u32::try_from(row).map_err(|_| misfit())?);
+            }
+        }
+        groups.update_in(&ids, rows, selection)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The columns of what is kept of a rollup for one segment.
 //!
 //! ```text
-//! column    0      1       2      3            4          5
-//!           hour   model   rows   count(cost)  sum(cost)  greatest(ms) …
-//!           └── keys ──┘          └─ of each operand: count, then what is kept of it ─┘
+//! column    0      1       2      3      4            5          6
+//!           hour   model   rows   first  count(cost)  sum(cost)  greatest(ms) …
+//!           └── keys ──┘                 └─ of each operand: count, then what is kept of it ─┘
 //! ```
 //!
-//! Each row is a group, by rising keys, NULL last. Sums are whole numbers of the last digit.
+//! Each row is a group, by rising keys, NULL last. Sums are whole numbers of the last digit. The
+//! first row of a group is the place of groups in an answer: that in which rows are met.
 
 use esker_format::DataType;
 use esker_format::schema::RollupOperand;
@@ -40,7 +41,7 @@ impl RollupLayout {
     #[must_use]
     pub fn new(keys: &[DataType], operands: &[(RollupOperand, DataType)]) -> Self {
         let (mut types, rows) = (keys.to_vec(), keys.len());
-        types.push(DataType::U32);
+        types.extend([DataType::U32; 2]);
         let mut columns = Vec::with_capacity(operands.len());
         for (operand, data_type) in operands {
             let mut next = |is_kept: bool, data_type: DataType| {
@@ -68,6 +69,12 @@ impl RollupLayout {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// The column with the number of the first row of a group.
+    #[must_use]
+    pub fn first(&self) -> usize {
+        self.rows + 1
     }
 
     /// The columns of each operand.
@@ -98,9 +105,9 @@ mod tests {
         );
         assert_eq!(layout.rows(), 2);
         let [of_all, of_counted] = layout.operands() else { panic!("two operands") };
-        assert_eq!((of_all.count, of_all.sum, of_all.greatest), (3, Some(4), Some(6)));
-        assert_eq!((of_counted.count, of_counted.sum), (7, None));
-        assert_eq!(layout.types().len(), 8);
-        assert_eq!(layout.type_of(4), Some(SUM));
+        assert_eq!((of_all.count, of_all.sum, of_all.greatest), (4, Some(5), Some(7)));
+        assert_eq!((of_counted.count, of_counted.sum), (8, None));
+        assert_eq!(layout.types().len(), 9);
+        assert_eq!(layout.type_of(5), Some(SUM));
     }
 }

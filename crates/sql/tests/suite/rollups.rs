@@ -130,6 +130,68 @@ fn what_is_kept_answers_as_the_rows_do() {
 }
 
 #[test]
+fn groups_come_in_the_order_of_rows() {
+    let (db, _machine) = database();
+    for text in [
+        "SELECT model, count(*) FROM events GROUP BY model",
+        "SELECT model, count(*) FROM events GROUP BY model LIMIT 3",
+        "SELECT user_id % 10, sum(user_id) FROM events GROUP BY 1",
+        "SELECT date_trunc('day', t), model, sum(cost) FROM events GROUP BY ROLLUP (1, 2)",
+        "SELECT DISTINCT model FROM events LIMIT 4",
+    ] {
+        let answer = |use_rollups| {
+            let semantics = Semantics::default().with("use_rollups", Some(use_rollups)).unwrap();
+            let options = QueryOptions { semantics, ..QueryOptions::default() };
+            db.query_with(&esker_sql::parse(text).unwrap(), &options).unwrap().to_rows()
+        };
+        assert_eq!(answer("on"), answer("off"), "{text}");
+    }
+}
+
+#[test]
+fn two_zeros_are_not_one_condition() {
+    let (db, _machine) = database();
+    let view = "CREATE MATERIALIZED VIEW angles AS SELECT model, count(*) FROM events \
+                WHERE atan2(user_id, 0.0) < 1 GROUP BY model";
+    db.sql(view, ()).unwrap();
+    db.wait_idle().unwrap();
+    let question =
+        "SELECT model, count(*) FROM events WHERE atan2(user_id, -0.0) < 1 GROUP BY model";
+    assert_eq!(rows(&db, question, "on"), rows(&db, question, "off"));
+}
+
+#[test]
+fn what_is_the_same_is_kept_when_a_view_is_replaced() {
+    let (db, _machine) = database();
+    let number = |db: &Database| {
+        let schema = db.table("events").unwrap().schema().clone();
+        schema.rollup("users").unwrap().id
+    };
+    let text = "CREATE OR REPLACE MATERIALIZED VIEW users AS SELECT user_id, count(cost), \
+                sum(user_id) AS ids, min(model) FROM events GROUP BY user_id";
+    let before = number(&db);
+    db.sql(text, ()).unwrap();
+    assert_eq!(number(&db), before);
+    db.sql(&text.replace("min(model)", "min(model), max(model)"), ()).unwrap();
+    assert!(number(&db) > before);
+}
+
+#[test]
+fn little_memory_is_no_error() {
+    let (db, _machine) = database();
+    let limits = esker::Limits { memory_bytes: Some(40 << 10), ..esker::Limits::default() };
+    let options = QueryOptions { limits, ..QueryOptions::default() };
+    let query =
+        esker_sql::parse("SELECT hour, model, n FROM spend ORDER BY n, 1, 2 LIMIT 3").unwrap();
+    let answer = db.query_with(&query, &options).map(|answer| answer.to_rows());
+    let all = db.query(&query).unwrap().to_rows();
+    match answer {
+        Ok(answer) => assert_eq!(answer, all),
+        Err(e) => assert_eq!(e.kind(), esker::ErrorKind::OverBudget),
+    }
+}
+
+#[test]
 fn rows_that_are_gone_are_taken_away() {
     let (db, _machine) = database();
     let old = db.snapshot().unwrap();

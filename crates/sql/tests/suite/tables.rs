@@ -217,12 +217,15 @@ fn rows_expire_by_the_field_that_the_table_names() {
     for (statement, why) in [
         ("CREATE TABLE v (n INT) WITH (expires = 'm')", "unknown field \"m\""),
         ("CREATE TABLE v (n INT) WITH (expires = 'n')", "expected a timestamp"),
-        ("CREATE TABLE v (n INT) WITH (ends = 'n')", "expected expires, stream, late"),
+        (
+            "CREATE TABLE v (n INT) WITH (ends = 'n')",
+            "expected expires, changes, changes_by, stream",
+        ),
         ("CREATE TABLE v (n INT) WITH (expires = 1)", "expected name = 'value'"),
         ("ALTER TABLE t DROP COLUMN until", "rows expire by field \"until\""),
         ("ALTER TABLE t SET (expires = 'm')", "unknown field \"m\""),
         ("ALTER TABLE t SET (expires = 'id')", "expected a timestamp"),
-        ("ALTER TABLE t SET (ends = 'until')", "expected expires, stream, late"),
+        ("ALTER TABLE t SET (ends = 'until')", "expected expires, changes, changes_by, stream"),
         ("ALTER TABLE t SET (expires = 'until', x = 1)", "option x = 1 of a table: expected"),
         ("ALTER TABLE t SET (expires = 'until') x", "Expected: the end"),
         ("ALTER TABLE t RESET (ends)", "expected expires"),

@@ -132,32 +132,55 @@ pub(crate) fn misfit() -> Error {
     Error::new(crate::ErrorKind::Corrupt, "partial aggregates of a rollup that do not fit its rows")
 }
 
-/// The groups of partial aggregates, and how many rows each has.
+/// The groups of partial aggregates, how many rows each has, and its first row.
 pub(crate) struct PartialGroups<'s> {
-    pub(crate) groups: Groups<'s>,
+    groups: Groups<'s>,
     rows: Vec<u64>,
+    firsts: Vec<i64>,
+}
+
+/// What makes groups of the columns that are kept of others.
+#[derive(Clone, Copy)]
+pub(crate) struct Feeds<'a> {
+    /// The keys of the step.
+    pub(crate) keys: &'a [Bound],
+    /// What each of its aggregates gets.
+    pub(crate) aggregates: &'a [Feed],
+    /// How many rows a group has.
+    pub(crate) rows: &'a Bound,
+    /// The first of them.
+    pub(crate) first: &'a Bound,
 }
 
 impl<'s> PartialGroups<'s> {
     pub(crate) fn new(groups: Groups<'s>) -> Self {
-        Self { groups, rows: Vec::new() }
+        Self { groups, rows: Vec::new(), firsts: Vec::new() }
     }
 
-    /// Adds groups of which partial aggregates are kept, by what makes the keys of the step of the
-    /// kept columns, and what each of its aggregates gets.
-    pub(crate) fn add<'a>(
-        &mut self,
-        (keys, feeds, weights): (&'a [Bound], &'a [Feed], &'a Bound),
-        rows: &Rows<'a>,
-        mask: &Mask,
-    ) -> Result<()> {
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.groups.bytes() + (self.rows.capacity() + self.firsts.capacity()) * 8
+    }
+
+    /// Whether rows can be taken away from all of its aggregates.
+    pub(crate) fn can_lose_rows(&mut self) -> bool {
+        self.groups.accumulators().all(|accumulator| {
+            matches!(
+                accumulator.state,
+                State::Rows(_) | State::Values(_) | State::Integers { .. } | State::Extremes(_)
+            )
+        })
+    }
+
+    /// Adds groups of which partial aggregates are kept.
+    pub(crate) fn add<'a>(&mut self, feeds: Feeds<'a>, rows: &Rows<'a>, mask: &Mask) -> Result<()> {
         let picked = Picked::of(mask);
         let selection = picked.selection();
-        let all = self.groups.ids(keys, rows, selection)?;
-        let weights = evaluate(weights, rows, selection)?;
-        self.count(&all, &weights)?;
+        let all = self.groups.ids(feeds.keys, rows, selection)?;
+        self.count(&all, &evaluate(feeds.rows, rows, selection)?)?;
+        self.note_firsts(&all, &evaluate(feeds.first, rows, selection)?)?;
         let groups = self.groups.len();
-        for (accumulator, feed) in self.groups.accumulators().zip(feeds) {
+        for (accumulator, feed) in self.groups.accumulators().zip(feeds.aggregates) {
             accumulator.resize(groups);
             let of = |bound: &'a Bound| evaluate(bound, rows, selection);
             let vectors = match feed {
@@ -182,10 +205,38 @@ impl<'s> PartialGroups<'s> {
         's: 'a,
     {
         let picked = Picked::of(mask);
-        let all = self.groups.ids(keys, rows, picked.selection())?;
+        let selection = picked.selection();
+        let all = self.groups.ids(keys, rows, selection)?;
         let ones = Vector::repeat(&esker_format::Value::Int(1), DataType::I64, mask.count());
         self.count(&all, &ones)?;
-        self.groups.update(rows, mask)
+        self.groups.update_in(&all, rows, selection)
+    }
+
+    fn note_firsts(&mut self, all: &[GroupIds<'_>], firsts: &Vector<'_>) -> Result<()> {
+        let Lanes::Ints(rows) = &firsts.lanes else { return Err(misfit()) };
+        self.firsts.resize(self.groups.len(), i64::MAX);
+        for ids in all {
+            for (group, row) in ids.numbers().iter().zip(rows.iter()) {
+                let first = self.firsts.get_mut(*group as usize).ok_or_else(misfit)?;
+                *first = (*first).min(*row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The groups, in the order in which their rows are met.
+    pub(crate) fn finish(self) -> Groups<'s> {
+        self.arranged(&|_| true)
+    }
+
+    /// Some groups, in that order.
+    fn arranged(self, is_kept: &dyn Fn(usize) -> bool) -> Groups<'s> {
+        let Self { groups, firsts, .. } = self;
+        let len = groups.len();
+        let kept = (0..).take(len).filter(|group: &u32| is_kept(*group as usize));
+        let mut order: Vec<u32> = kept.collect();
+        order.sort_by_key(|group| firsts.get(*group as usize).copied());
+        groups.arranged(&order)
     }
 
     fn count(&mut self, all: &[GroupIds<'_>], weights: &Vector<'_>) -> Result<()> {
@@ -208,15 +259,19 @@ impl<'s> PartialGroups<'s> {
         let mut counted = gone.rows;
         counted.resize(others.len(), 0);
         subtract_counts(&mut self.rows, &counted, &pairs)?;
-        let rows = &self.rows;
+        let rows = std::mem::take(&mut self.rows);
         let has_rows = |group: usize| rows.get(group).is_some_and(|rows| *rows > 0);
-        Ok(Some(self.groups.retained(&has_rows)))
+        Ok(Some(self.arranged(&has_rows)))
     }
 }
 
 impl Groups<'_> {
     /// What is kept of all groups, in the order of their keys.
-    pub(crate) fn partial_columns(&mut self, layout: &RollupLayout) -> Result<Vec<Column>> {
+    pub(crate) fn partial_columns(
+        &mut self,
+        layout: &RollupLayout,
+        firsts: &[u32],
+    ) -> Result<Vec<Column>> {
         let types = layout.types();
         let (keys, rows) = types.split_at_checked(layout.rows()).ok_or_else(misfit)?;
         let mut columns: Vec<Column> = keys.iter().map(|of| Column::empty(*of)).collect();
@@ -240,12 +295,20 @@ impl Groups<'_> {
         }
         let mut kept: Vec<Column> = rows.iter().map(|of| Column::empty(*of)).collect();
         let (len, mut at) = (self.len(), 0);
-        for accumulator in self.accumulators() {
+        for (number, accumulator) in self.accumulators().enumerate() {
             accumulator.resize(len);
+            if number == 1 {
+                at += 1;
+            }
             let width = accumulator.partial_width();
             let into = kept.get_mut(at..at + width).ok_or_else(misfit)?;
             accumulator.push_partials(&order, into)?;
             at += width;
+        }
+        let into = kept.get_mut(1).ok_or_else(misfit)?;
+        for group in &order {
+            let first = firsts.get(*group as usize).ok_or_else(misfit)?;
+            into.push(ValueRef::Uint(u64::from(*first)))?;
         }
         sorted.extend(kept);
         Ok(sorted)

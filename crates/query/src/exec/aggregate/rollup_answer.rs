@@ -13,6 +13,8 @@
 //!    away; where there are many, or a least value is among them, the part is scanned.
 //! 2. Only exact aggregates are kept: counts, sums of integers and decimals, extremes.
 //! 3. A group none of whose rows is seen is none.
+//! 4. Groups come in the order of their first rows, as in a scan; where the reader does not see the
+//!    first row of a group, or reads the rows at an end of a span, in about that order.
 //!
 //! A span of time that begins or ends within a step is cut: whole steps are taken from what is
 //! kept, and the rows of the steps at its ends are read.
@@ -26,10 +28,11 @@ use std::ops::Range;
 use esker_format::{DataType, Room, Value};
 use esker_vfs::sabotage::Bug;
 
-use super::partials::{Feed, PartialGroups};
+use super::partials::{Feed, Feeds, PartialGroups};
 use crate::access_path::Access;
 use crate::bind::Stage;
 use crate::bound::{Bound, BoundAggregate, Comparison, Node};
+use crate::budget::Charge;
 use crate::evaluate::{Mask, Rows, Selection, evaluate};
 use crate::exec::aggregate::group::{Groups, keys_of_rows};
 use crate::exec::scan::Scan;
@@ -53,6 +56,7 @@ struct RollupAnswer {
     /// What each of its aggregates gets.
     feeds: Vec<Feed>,
     weights: Bound,
+    first: Bound,
     /// Which groups are wanted.
     filter: Predicate,
     /// The steps at the ends of a span of time, whose rows are read.
@@ -66,7 +70,7 @@ struct KeyFilter {
     ends: Vec<Bound>,
 }
 
-/// The groups of a part, where what it keeps of a rollup tells them.
+/// The groups of a part, where what it keeps of a rollup tells them; `charge` gets what they take.
 ///
 /// # Errors
 /// When what is kept cannot be read; when the query is to end.
@@ -74,31 +78,28 @@ pub(crate) fn known<'s>(
     scan: &Scan<'s>,
     stage: &'s Stage,
     part_index: usize,
+    charge: &mut Charge<'_>,
     options: &Options,
 ) -> Result<Option<Groups<'s>>> {
     let Some((run, answer)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
     let part = scan.source.part(part_index);
-    let Some(hidden) = hidden(part) else { return Ok(None) };
-    let ends = RowsAtEnds::of(&answer, stage);
-    if ends.as_ref().is_some_and(|ends| ends.are_most_of(part)) {
-        return Ok(None);
-    }
-    let found = answer.groups(stage, run.entries(), options).and_then(|groups| {
-        if hidden.is_empty() || Bug::DeadRowsLeftInRollup.is_planted() {
-            return Ok(Some(groups.groups));
+    let found = hidden(scan, part, options).and_then(|hidden| match hidden {
+        Some(hidden) => {
+            answer.answer(scan, (stage, part), (run.entries(), &hidden), charge, options)
         }
-        groups.without(gone(scan, (stage, ends.as_ref()), (part, &hidden), options)?)
-    });
-    let found = found.and_then(|groups| match (groups, &ends) {
-        (Some(mut groups), Some(ends)) => {
-            ends.add(&mut groups, part, options)?;
-            Ok(Some(groups))
-        }
-        (groups, _) => Ok(groups),
+        None => Ok(None),
     });
     match found {
-        // It may be one of a row that the reader does not see.
-        Err(e) if matches!(e.kind(), ErrorKind::OutOfRange | ErrorKind::InvalidQuery) => Ok(None),
+        // It may be one of a row that the reader does not see, or for want of memory.
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::OutOfRange | ErrorKind::InvalidQuery | ErrorKind::OverBudget
+            ) =>
+        {
+            charge.set(0)?;
+            Ok(None)
+        }
         found => found,
     }
 }
@@ -114,7 +115,7 @@ pub(crate) fn chosen(
     options: &Options,
 ) -> Result<Option<(String, usize)>> {
     let Some((run, _)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
-    let is_seen = hidden(scan.source.part(part_index)).is_some();
+    let is_seen = hidden(scan, scan.source.part(part_index), options)?.is_some();
     Ok(is_seen.then(|| (run.name().to_owned(), run.entries().row_count())))
 }
 
@@ -136,9 +137,12 @@ fn choose<'s>(
         if best.as_ref().is_some_and(|(best, _)| best.entries().row_count() <= len) {
             continue;
         }
-        if let Some(answer) = RollupAnswer::of(stage, shape, options.limits())? {
-            best = Some((run, answer));
-        }
+        let answer = RollupAnswer::of(stage, shape, options.limits())?;
+        let is_less = |answer: &RollupAnswer| {
+            let ends = RowsAtEnds::of(answer, stage);
+            ends.is_none_or(|ends| !ends.are_most_of(part))
+        };
+        best = answer.filter(is_less).map(|answer| (run, answer)).or(best);
     }
     let Some((run, answer)) = best else { return Ok(None) };
     let is_dearer = match &scan.plan.part(part_index).access {
@@ -151,30 +155,50 @@ fn choose<'s>(
     Ok((!is_dearer).then_some((run, answer)))
 }
 
-/// The rows of a part that the reader does not see, batch by batch; `None` where there are many.
-fn hidden(part: &dyn Fragment) -> Option<Vec<(Range<usize>, Mask)>> {
+/// The rows of a part that the reader does not see and that may pass, batch by batch; `None` where
+/// there are many.
+fn hidden(
+    scan: &Scan<'_>,
+    part: &dyn Fragment,
+    options: &Options,
+) -> Result<Option<Vec<(Range<usize>, Mask)>>> {
     let rows = part.row_count();
     if part.visible_count() == Some(rows) {
-        return Some(Vec::new());
+        return Ok(Some(Vec::new()));
     }
-    let (mut hidden, mut count, mut start) = (Vec::new(), 0, 0);
-    while start < rows {
-        let zone_end = rows.min((start / ZONE_ROWS + 1) * ZONE_ROWS);
-        let end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-        if let Some(words) = part.visible(start..end) {
-            let mut mask = Mask::all(end - start);
-            mask.and_not(&Mask::from_words(&words, end - start));
+    let (mut hidden, mut count) = (Vec::new(), 0);
+    for zone in 0..rows.div_ceil(ZONE_ROWS) {
+        options.expect_time_left()?;
+        if scan.predicate.verdict(part, zone) == Verdict::Never {
+            continue;
+        }
+        for range in batches(part, zone) {
+            let Some(words) = part.visible(range.clone()) else { continue };
+            let mut mask = Mask::all(range.len());
+            mask.and_not(&Mask::from_words(&words, range.len()));
             count += mask.count();
             if count > rows / HIDDEN_SHARE {
-                return None;
+                return Ok(None);
             }
             if !mask.is_empty() {
-                hidden.push((start..end, mask));
+                hidden.push((range, mask));
             }
         }
+    }
+    Ok(Some(hidden))
+}
+
+/// The batches of a zone, as small as the part wants them.
+fn batches(part: &dyn Fragment, zone: usize) -> Vec<Range<usize>> {
+    let zone_end = part.row_count().min((zone + 1) * ZONE_ROWS);
+    let (mut start, mut batches) = (zone * ZONE_ROWS, Vec::new());
+    let most = part.rows_at_once().max(1);
+    while start < zone_end {
+        let end = part.batch_end(start, most.min(zone_end - start)).clamp(start + 1, zone_end);
+        batches.push(start..end);
         start = end;
     }
-    Some(hidden)
+    batches
 }
 
 /// The groups of rows that are not seen.
@@ -239,21 +263,17 @@ impl RowsAtEnds {
         let tables = CodeTables::default();
         for zone in self.zones(part) {
             options.expect_time_left()?;
-            let zone_end = part.row_count().min((zone + 1) * ZONE_ROWS);
-            let mut start = zone * ZONE_ROWS;
-            while start < zone_end {
-                let end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-                let mut mask = match part.visible(start..end) {
-                    Some(words) => Mask::from_words(&words, end - start),
-                    None => Mask::all(end - start),
+            for range in batches(part, zone) {
+                let mut mask = match part.visible(range.clone()) {
+                    Some(words) => Mask::from_words(&words, range.len()),
+                    None => Mask::all(range.len()),
                 };
                 let room = Room::default();
-                let rows = Rows::new(part, start..end, options.limits(), &room);
+                let rows = Rows::new(part, range, options.limits(), &room);
                 keep(&self.wanted, &rows, &mut mask, &tables)?;
                 if !mask.is_empty() {
                     groups.update(&rows, &mask)?;
                 }
-                start = end;
             }
         }
         Ok(())
@@ -278,7 +298,35 @@ impl RollupAnswer {
             _ => Some(Bound::new(Node::And(conditions), DataType::Bool)),
         };
         let filter = Predicate::compile(filter.as_ref());
-        Ok(Some(Self { keys, feeds, weights: rows, filter, ends }))
+        let first = Bound::field(shape.layout.first(), DataType::U32);
+        Ok(Some(Self { keys, feeds, weights: rows, first, filter, ends }))
+    }
+
+    /// The groups of a part; `None` where its rows have to be looked at.
+    fn answer<'s>(
+        &self,
+        scan: &Scan<'s>,
+        (stage, part): (&'s Stage, &dyn Fragment),
+        (entries, hidden): (&dyn Fragment, &[(Range<usize>, Mask)]),
+        charge: &mut Charge<'_>,
+        options: &Options,
+    ) -> Result<Option<Groups<'s>>> {
+        let ends = RowsAtEnds::of(self, stage);
+        let takes_away = !hidden.is_empty() && !Bug::DeadRowsLeftInRollup.is_planted();
+        if takes_away && !PartialGroups::new(Groups::new(stage)).can_lose_rows() {
+            return Ok(None);
+        }
+        let groups = self.groups(stage, entries, charge, options)?;
+        let groups = match takes_away {
+            false => Some(groups.finish()),
+            true => groups.without(gone(scan, (stage, ends.as_ref()), (part, hidden), options)?)?,
+        };
+        let Some(mut groups) = groups else { return Ok(None) };
+        if let Some(ends) = ends {
+            ends.add(&mut groups, part, options)?;
+        }
+        charge.set(groups.bytes())?;
+        Ok(Some(groups))
     }
 
     /// The groups of what is kept, the rows that are not seen among them.
@@ -286,8 +334,15 @@ impl RollupAnswer {
         &self,
         stage: &'s Stage,
         entries: &dyn Fragment,
+        charge: &mut Charge<'_>,
         options: &Options,
     ) -> Result<PartialGroups<'s>> {
+        let feeds = Feeds {
+            keys: &self.keys,
+            aggregates: &self.feeds,
+            rows: &self.weights,
+            first: &self.first,
+        };
         let mut groups = PartialGroups::new(Groups::new(stage));
         let tables = CodeTables::default();
         let (len, mut start) = (entries.row_count(), 0);
@@ -304,7 +359,8 @@ impl RollupAnswer {
             let rows = Rows::new(entries, start..end, options.limits(), &room);
             keep(&self.filter, &rows, &mut mask, &tables)?;
             if !mask.is_empty() {
-                groups.add((&self.keys, &self.feeds, &self.weights), &rows, &mask)?;
+                groups.add(feeds, &rows, &mask)?;
+                charge.set(groups.bytes())?;
             }
             start = end;
         }
@@ -507,7 +563,13 @@ fn conditions<'b>(bound: &'b Bound, to: &mut Vec<&'b Bound>) {
 
 /// Whether two expressions have the same value, of the same type, for each row.
 fn is_same(a: &Bound, b: &Bound) -> bool {
-    a.node == b.node && a.data_type == b.data_type
+    // The two zeros are equal, and `atan2(0, x)` tells them apart.
+    let is_zero = |bound: &Bound| match bound.as_literal() {
+        Some(Value::Float(value)) => *value == 0.0,
+        Some(Value::Float32(value)) => *value == 0.0,
+        _ => false,
+    };
+    a.node == b.node && a.data_type == b.data_type && !a.any(&is_zero)
 }
 
 /// The unit to which a time is cut, in UTC, and the time.

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Stage;
+use crate::budget::Charge;
 use crate::exec::aggregate::group::{Groups, Merging, told_keys};
 use crate::exec::aggregate::{index_aggregates, kept_sums, rollup_answer};
 use crate::exec::input::Input;
@@ -116,7 +117,8 @@ pub(crate) fn add<'a, 't, 'b>(
 ) -> Result<ScanCounts> {
     let (mut counts, counts_rows) = (ScanCounts::default(), stage.counts_rows());
     // Parts that need no scan.
-    let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
+    let mut known: Vec<Option<(Groups<'_>, Charge<'b>)>> =
+        Vec::with_capacity(scan.source.part_count());
     for index in 0..scan.source.part_count() {
         options.expect_time_left()?;
         known.push(known_groups(scan, stage, index, &mut counts, options)?);
@@ -156,41 +158,43 @@ pub(crate) fn add<'a, 't, 'b>(
         let (part, other, more, charge) = outcome;
         while let Some((_, earlier)) = known.next_if(|(index, _)| *index < part) {
             if let Some(earlier) = earlier {
-                merging.add(earlier.of(to), options.memory().charge(), options)?;
+                let (earlier, charge) = earlier;
+                merging.add(earlier.of(to), charge, options)?;
             }
         }
         counts += more;
         merging.add(other.of(to), charge, options)?;
         Ok(ControlFlow::Continue(()))
     })?;
-    for later in known.filter_map(|(_, later)| later) {
-        merging.add(later.of(to), options.memory().charge(), options)?;
+    for (later, charge) in known.filter_map(|(_, later)| later) {
+        merging.add(later.of(to), charge, options)?;
     }
     Ok(counts)
 }
 
-/// The groups of a part that are known without a scan of its rows.
-fn known_groups<'a>(
+/// The groups of a part that are known without a scan of its rows, and what they take.
+fn known_groups<'a, 'b>(
     scan: &Scan<'a>,
     stage: &'a Stage,
     part: usize,
     counts: &mut ScanCounts,
-    options: &Options,
-) -> Result<Option<Groups<'a>>> {
+    options: &'b Options,
+) -> Result<Option<(Groups<'a>, Charge<'b>)>> {
+    let mut charge = options.memory().charge();
     if stage.counts_rows() {
         let counted = scan.plan.part(part).count(scan.predicate, scan.source.part(part))?;
         if let Some(passed) = counted {
             counts.rows_passed += passed as u64;
             let mut groups = Groups::new(stage);
             groups.add_rows(passed as u64);
-            return Ok(Some(groups));
+            return Ok(Some((groups, charge)));
         }
-        return rollup_answer::known(scan, stage, part, options);
     }
-    match rollup_answer::known(scan, stage, part, options)? {
-        Some(known) => Ok(Some(known)),
-        None => index_aggregates::known(scan, stage, part, options),
-    }
+    let known = match rollup_answer::known(scan, stage, part, &mut charge, options)? {
+        None if !stage.counts_rows() => index_aggregates::known(scan, stage, part, options)?,
+        known => known,
+    };
+    Ok(known.map(|groups| (groups, charge)))
 }
 
 /// Morsels that follow each other as one, as far as there is enough to do for so many threads: the

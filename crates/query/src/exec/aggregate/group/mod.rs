@@ -136,7 +136,21 @@ impl<'s> Groups<'s> {
         let picked = Picked::of(mask);
         let selection = picked.selection();
         let of_sets = self.ids(keys_of_rows(stage), rows, selection)?;
-        let groups = self.table.len();
+        self.update_in(&of_sets, rows, selection)
+    }
+
+    /// Adds rows of which the groups are known: one list, or one for each grouping set.
+    pub(crate) fn update_in<'a>(
+        &mut self,
+        of_sets: &[GroupIds<'_>],
+        rows: &Rows<'a>,
+        selection: Selection<'_>,
+    ) -> Result<()>
+    where
+        's: 'a,
+    {
+        let stage: &'a Stage = self.stage;
+        let groups = self.len();
         for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
             accumulator.resize(groups);
             let operand = aggregate.operand.as_ref();
@@ -182,18 +196,18 @@ impl<'s> Groups<'s> {
         (0..).zip(keys).map(pair).collect()
     }
 
-    /// Those groups alone that `is_kept` says, in their order.
-    pub(crate) fn retained(self, is_kept: &dyn Fn(usize) -> bool) -> Self {
-        if self.stage.keys.is_empty() || (0..self.table.len()).all(is_kept) {
+    /// Some groups alone, in an order.
+    pub(crate) fn arranged(self, order: &[u32]) -> Self {
+        let is_same = order.len() == self.table.len()
+            && order.iter().enumerate().all(|(place, group)| place == *group as usize);
+        if self.stage.keys.is_empty() || is_same {
             return self;
         }
         let mut kept = Self::new(self.stage);
-        let mut pairs = Vec::new();
-        for (number, group) in
-            (0u32..).zip(0..self.table.len()).filter(|(_, group)| is_kept(*group))
-        {
-            pairs.push((number, kept.table.number(self.table.key(group))));
-        }
+        let pair = |group: &u32| (*group, kept.table.number(self.table.key(*group as usize)));
+        let mut pairs: Vec<(u32, u32)> = order.iter().map(pair).collect();
+        // As what is not divisible needs them.
+        pairs.sort_unstable();
         let groups = kept.table.len();
         for (into, from) in kept.accumulators.iter_mut().zip(&self.accumulators) {
             into.resize(groups);
