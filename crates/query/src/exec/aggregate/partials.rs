@@ -136,7 +136,8 @@ pub(crate) fn misfit() -> Error {
 pub(crate) struct PartialGroups<'s> {
     groups: Groups<'s>,
     rows: Vec<u64>,
-    firsts: Vec<i64>,
+    /// The first row of each, and its grouping set: a row is in a group of each set, in turn.
+    firsts: Vec<(i64, usize)>,
 }
 
 /// What makes groups of the columns that are kept of others.
@@ -159,7 +160,7 @@ impl<'s> PartialGroups<'s> {
 
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
-        self.groups.bytes() + (self.rows.capacity() + self.firsts.capacity()) * 8
+        self.groups.bytes() + (self.rows.capacity() + self.firsts.capacity() * 2) * 8
     }
 
     /// Whether rows can be taken away from all of its aggregates.
@@ -214,11 +215,11 @@ impl<'s> PartialGroups<'s> {
 
     fn note_firsts(&mut self, all: &[GroupIds<'_>], firsts: &Vector<'_>) -> Result<()> {
         let Lanes::Ints(rows) = &firsts.lanes else { return Err(misfit()) };
-        self.firsts.resize(self.groups.len(), i64::MAX);
-        for ids in all {
+        self.firsts.resize(self.groups.len(), (i64::MAX, 0));
+        for (set, ids) in all.iter().enumerate() {
             for (group, row) in ids.numbers().iter().zip(rows.iter()) {
                 let first = self.firsts.get_mut(*group as usize).ok_or_else(misfit)?;
-                *first = (*first).min(*row);
+                *first = (first.0.min(*row), set);
             }
         }
         Ok(())
