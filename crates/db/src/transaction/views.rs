@@ -90,7 +90,7 @@ impl Transaction {
             return old.map_or(Ok(()), drop); // default: nothing was kept
         };
         if let Some(old) = old.filter(|old| *old != table) {
-            self.alter_definition(old, &[dropped.clone()], false)?;
+            self.alter_definition(old, std::slice::from_ref(&dropped), false)?;
         }
         let schema = self.current(&self.state(), &table)?.schema;
         let alterations = [dropped, added];

@@ -166,7 +166,7 @@ impl RunFormat for Rollups {
         }
         let columns = computed(new, owner)?;
         let partials = partials_of(&run.index.name, run.values.as_ref())?;
-        if columns.get(partials.rows()).is_some_and(|rows| is_left_out(rows)) {
+        if columns.get(partials.rows()).is_some_and(is_left_out) {
             return Ok(());
         }
         // default: a rollup has a column at least

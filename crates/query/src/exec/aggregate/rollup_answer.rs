@@ -155,13 +155,12 @@ fn choose<'s>(
     Ok((!is_dearer).then_some((run, answer)))
 }
 
+/// Rows of a part, batch by batch.
+type Hidden = Vec<(Range<usize>, Mask)>;
+
 /// The rows of a part that the reader does not see and that may pass, batch by batch; `None` where
 /// there are many.
-fn hidden(
-    scan: &Scan<'_>,
-    part: &dyn Fragment,
-    options: &Options,
-) -> Result<Option<Vec<(Range<usize>, Mask)>>> {
+fn hidden(scan: &Scan<'_>, part: &dyn Fragment, options: &Options) -> Result<Option<Hidden>> {
     let rows = part.row_count();
     if part.visible_count() == Some(rows) {
         return Ok(Some(Vec::new()));
