@@ -115,7 +115,7 @@ pub use options::JoinOrder;
 pub use options::{IndexUse, Inputs, Options, Sequences, Unnesting};
 pub use page::{Page, Paging, page};
 pub use result::{AnswerSink, QueryResult, ResultColumn, Statistics};
-pub use rollup::partials::PartialAggregates;
+pub use rollup::partials::{PartialAggregates, WantedRows};
 pub use rollup::{Rollup, RollupColumn};
 pub use row_expression::FailedRow;
 pub use row_filter::RowFilter;

@@ -157,6 +157,30 @@ impl Rollup {
         Ok(fits.then_some(NewRollup { name, keys, filter, operands }))
     }
 
+    /// The columns that are keys, in the order in which [`Rollup::kept`] has them.
+    #[must_use]
+    pub fn key_columns(&self) -> Vec<usize> {
+        let is_first = |(place, column): &(usize, &RollupColumn)| {
+            let before = self.columns.iter().take(*place);
+            matches!(column, RollupColumn::Key(_)) && before.into_iter().all(|b| b != *column)
+        };
+        let columns = self.columns.iter().enumerate().filter(is_first);
+        columns.map(|(place, _)| place).collect()
+    }
+
+    /// The first column that is a field, or a step of it.
+    #[must_use]
+    pub fn step_of(&self, field: &str) -> Option<usize> {
+        let is_field = |expr: &Expr| matches!(expr, Expr::Field(name) if name == field);
+        self.columns.iter().position(|column| match column {
+            RollupColumn::Key(Expr::Call(Function::DateTrunc | Function::DateBin, operands)) => {
+                operands.iter().any(is_field)
+            }
+            RollupColumn::Key(key) => is_field(key),
+            RollupColumn::Aggregate(..) => false,
+        })
+    }
+
     /// The same of a query over some tables and views.
     ///
     /// # Errors

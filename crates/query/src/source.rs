@@ -149,6 +149,19 @@ pub trait Fragment: Sync {
         let _ = index;
         None
     }
+
+    /// What a rollup has of rows that are gone, in a part that has no rows. Groupings add it to
+    /// those of the other parts; nothing else reads such a part.
+    fn history(&self) -> Option<&dyn RollupRun> {
+        None
+    }
+}
+
+impl dyn Source + '_ {
+    /// Whether a part has what a rollup has of rows that are gone.
+    pub(crate) fn has_history(&self) -> bool {
+        (0..self.part_count()).any(|index| self.part(index).history().is_some())
+    }
 }
 
 impl dyn Fragment + '_ {

@@ -36,11 +36,14 @@ pub enum Changes {
     },
     /// It is the feed of a table.
     Feed,
+    /// It has what is kept of a rollup of a stream whose events have ended.
+    History,
 }
 
 const BY_KEY: u8 = 1;
 const BY_OLD: u8 = 2;
 const FEED: u8 = 3;
+const HISTORY: u8 = 4;
 
 impl ChangedRows {
     /// The value of option `changes_by`.
@@ -74,6 +77,7 @@ impl Schema {
         match self.changes {
             None => {}
             Some(Changes::Feed) => out.u8(FEED),
+            Some(Changes::History) => out.u8(HISTORY),
             Some(Changes::Kept { keep_us, rows }) => {
                 out.u8(if rows == ChangedRows::Old { BY_OLD } else { BY_KEY });
                 out.u64(keep_us);
@@ -87,6 +91,10 @@ impl Schema {
         let rows = match input.u8()? {
             FEED => {
                 self.changes = Some(Changes::Feed);
+                return Ok(());
+            }
+            HISTORY => {
+                self.changes = Some(Changes::History);
                 return Ok(());
             }
             BY_KEY => ChangedRows::Key,
@@ -128,13 +136,28 @@ impl Schema {
         self.changes == Some(Changes::Feed)
     }
 
+    /// True for what is kept of a rollup of events that have ended.
+    #[must_use]
+    #[inline]
+    pub fn is_history(&self) -> bool {
+        self.changes == Some(Changes::History)
+    }
+
+    /// True for a table that the engine has made beside another one, or beside a view: it comes and
+    /// goes with that, and is written by it alone.
+    #[must_use]
+    #[inline]
+    pub fn is_companion(&self) -> bool {
+        self.is_feed() || self.is_history()
+    }
+
     /// What is kept of changes, and for how many microseconds; `None`: they are not kept.
     #[must_use]
     #[inline]
     pub fn kept_changes(&self) -> Option<(u64, ChangedRows)> {
         match self.changes? {
             Changes::Kept { keep_us, rows } => Some((keep_us, rows)),
-            Changes::Feed => None,
+            Changes::Feed | Changes::History => None,
         }
     }
 
@@ -156,7 +179,7 @@ impl Schema {
     }
 
     fn keep_changes(&mut self, keep_us: Option<u64>) -> Result<()> {
-        self.refuse_of_feed()?;
+        self.refuse_of_companion()?;
         // default: the key, where nothing else was said
         let rows = self.kept_changes().map_or(ChangedRows::Key, |(_, rows)| rows);
         self.changes = keep_us.map(|keep_us| Changes::Kept { keep_us, rows });
@@ -166,7 +189,7 @@ impl Schema {
     }
 
     fn keep_changes_by(&mut self, rows: ChangedRows) -> Result<()> {
-        self.refuse_of_feed()?;
+        self.refuse_of_companion()?;
         let Some((keep_us, _)) = self.kept_changes() else {
             let message = "the table keeps no changes: expected changes = '1 day', too";
             return Err(Error::invalid(message));
@@ -175,9 +198,9 @@ impl Schema {
         Ok(())
     }
 
-    fn refuse_of_feed(&self) -> Result<()> {
-        match self.is_feed() {
-            true => Err(Error::invalid("the table is a feed itself")),
+    fn refuse_of_companion(&self) -> Result<()> {
+        match self.is_companion() {
+            true => Err(Error::invalid("the table is a feed or a history itself")),
             false => Ok(()),
         }
     }
@@ -187,8 +210,10 @@ impl Schema {
         match (self.changes, self.profile) {
             (None, _)
             | (Some(Changes::Kept { .. }), Profile::Table)
-            | (Some(Changes::Feed), Profile::Stream) => {}
+            | (Some(Changes::Feed), Profile::Stream)
+            | (Some(Changes::History), Profile::Stream | Profile::Table) => {}
             (Some(Changes::Feed), _) => return refuse("a feed that is no stream"),
+            (Some(Changes::History), _) => return refuse("a history that is a bucket"),
             (_, Profile::Stream) => {
                 return refuse("a stream keeps no changes: a tail of it tells its events");
             }

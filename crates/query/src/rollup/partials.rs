@@ -5,6 +5,7 @@
 //! are grouped as queries group rows.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use esker_format::schema::{Index, RollupOperand, RowExpression};
 use esker_format::{Column, ColumnSlice, DataType, FieldId, Room, Schema};
@@ -24,6 +25,9 @@ use crate::{Error, ErrorKind, Inputs, Limits, Result, ZONE_ROWS, row_expression}
 
 /// Of groups that take more, nothing is kept.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Which rows of a range are wanted: a bit for each, or `None` for all.
+pub type WantedRows<'a> = dyn Fn(Range<usize>) -> Option<Vec<u64>> + 'a;
 
 /// What computes the partial aggregates of one rollup.
 #[derive(Clone, Debug)]
@@ -140,6 +144,20 @@ impl PartialAggregates {
         rows: usize,
         groups_max: usize,
     ) -> Result<Option<Vec<Column>>> {
+        self.compute_of(columns, (rows, &|_| None), groups_max)
+    }
+
+    /// The same of some of the rows: `wanted` has a bit for each of a range, as
+    /// [`Fragment::visible`](crate::Fragment::visible) has; `None` where it wants all of it.
+    ///
+    /// # Errors
+    /// As for [`PartialAggregates::compute`].
+    pub fn compute_of(
+        &self,
+        columns: &[ColumnSlice<'_>],
+        (rows, wanted): (usize, &WantedRows<'_>),
+        groups_max: usize,
+    ) -> Result<Option<Vec<Column>>> {
         let decoded = columns.iter().map(decoded).collect::<Result<Vec<_>>>()?;
         let plain = columns.iter().zip(&decoded).map(|(column, decoded)| match decoded {
             Some(decoded) => ColumnSlice::from(decoded),
@@ -153,7 +171,10 @@ impl PartialAggregates {
         for start in (0..rows).step_by(ZONE_ROWS) {
             let range = start..rows.min(start + ZONE_ROWS);
             let room = Room::default();
-            let mut mask = Mask::all(range.len());
+            let mut mask = match wanted(range.clone()) {
+                Some(words) => Mask::from_words(&words, range.len()),
+                None => Mask::all(range.len()),
+            };
             let rows = Rows::new(&part, range, &limits, &room);
             let added = keep(&predicate, &rows, &mut mask, &tables);
             match added.and_then(|()| self.add(&mut groups, &mut firsts, (&rows, &mask))) {

@@ -42,6 +42,7 @@ pub(crate) fn narrowed(
         return Ok(None);
     };
     if !stage.sets.is_empty()
+        || source.has_history()
         || !matches!(key.node, Node::Field(_))
         || !is_told_by_equality(key.data_type())
     {

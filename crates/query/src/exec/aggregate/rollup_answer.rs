@@ -44,7 +44,7 @@ use crate::options::{IndexUse, Options};
 use crate::predicate::{Predicate, Verdict};
 use crate::source::rollup_layout::OperandColumns;
 use crate::source::{Fragment, RollupRun, RollupShape};
-use crate::{ErrorKind, Result, ZONE_ROWS};
+use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// Where more of the rows of a part than one of so many are not visible, it is scanned.
 const HIDDEN_SHARE: usize = 8;
@@ -81,6 +81,9 @@ pub(crate) fn known<'s>(
     charge: &mut Charge<'_>,
     options: &Options,
 ) -> Result<Option<Groups<'s>>> {
+    if let Some(run) = scan.source.part(part_index).history() {
+        return of_history((stage, run), charge, options).map(Some);
+    }
     let Some((run, answer)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
     let part = scan.source.part(part_index);
     let found = hidden(scan, part, options).and_then(|hidden| match hidden {
@@ -104,6 +107,29 @@ pub(crate) fn known<'s>(
     }
 }
 
+/// The groups of rows that are gone, of which a rollup has kept what they came to.
+///
+/// # Errors
+/// `InvalidQuery` for a step that is not of the groups of that rollup.
+fn of_history<'s>(
+    (stage, run): (&'s Stage, &dyn RollupRun),
+    charge: &mut Charge<'_>,
+    options: &Options,
+) -> Result<Groups<'s>> {
+    let answer = match run.shape() {
+        Some(shape) => RollupAnswer::of(stage, shape, options.limits())?,
+        None => None,
+    };
+    let Some(answer) = answer.filter(|answer| answer.ends.is_empty()) else {
+        let name = run.name();
+        let message = format!("the history of materialized view {name:?} has other groups");
+        return Err(Error::invalid(message));
+    };
+    let groups = answer.groups(stage, run.entries(), charge, options)?.finish();
+    charge.set(groups.bytes())?;
+    Ok(groups)
+}
+
 /// The rollup that answers a step for a part, by its name, and how many groups are kept of it.
 ///
 /// # Errors
@@ -114,6 +140,9 @@ pub(crate) fn chosen(
     part_index: usize,
     options: &Options,
 ) -> Result<Option<(String, usize)>> {
+    if let Some(run) = scan.source.part(part_index).history() {
+        return Ok(Some((run.name().to_owned(), run.entries().row_count())));
+    }
     let Some((run, _)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
     let is_seen = hidden(scan, scan.source.part(part_index), options)?.is_some();
     Ok(is_seen.then(|| (run.name().to_owned(), run.entries().row_count())))
@@ -355,6 +384,9 @@ impl RollupAnswer {
             }
             let end = entries.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
             let (room, mut mask) = (Room::default(), Mask::all(end - start));
+            if let Some(words) = entries.visible(start..end) {
+                mask = Mask::from_words(&words, end - start);
+            }
             let rows = Rows::new(entries, start..end, options.limits(), &room);
             keep(&self.filter, &rows, &mut mask, &tables)?;
             if !mask.is_empty() {

@@ -47,7 +47,11 @@ pub(crate) fn run_any<'o>(
         Ok((groups, counts))
     });
     match (grouped, &options.temporary) {
-        (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget && !stage.keys.is_empty() => {
+        (Err(e), Some(files))
+            if e.kind() == ErrorKind::OverBudget
+                && !stage.keys.is_empty()
+                && !source.has_history() =>
+        {
             drop(charge);
             let mut grouping = Grouping::new(stage, options, files)?;
             let counts = grouping.add(&scan, stage, 0)?;
