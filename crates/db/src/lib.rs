@@ -89,7 +89,7 @@ pub use crate::catalog::generated::generated;
 pub use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEMA};
 pub use crate::catalog::namespace::NamespaceInfo;
 pub use crate::catalog::sequence::SequenceInfo;
-pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
+pub use crate::catalog::view::{KeptFor, ViewColumnInfo, ViewInfo, ViewOptions};
 pub use crate::commit::acknowledge::Deferred;
 pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};

@@ -44,6 +44,9 @@ pub(crate) fn define(
         Statement::RenameView { name, to, if_exists } => {
             view::rename_view(on, (name, to), (*if_exists, dry_run))
         }
+        Statement::SetViewRetention { name, kept } => {
+            view::set_retention(on, (name, *kept), dry_run)
+        }
         Statement::DropView { names, if_exists, cascade, are_rollups } => {
             let kind = view::kind_of(*are_rollups);
             view::drop_all(on, kind, names, (*if_exists, *cascade, dry_run))

@@ -86,6 +86,7 @@ mod tests;
 mod transaction;
 mod type_name;
 mod view;
+mod view_option;
 mod watch;
 mod window;
 

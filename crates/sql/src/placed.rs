@@ -311,6 +311,7 @@ impl OwnNames {
             Statement::AlterTable { name, .. }
             | Statement::RenameTable { name, .. }
             | Statement::RenameView { name, .. }
+            | Statement::SetViewRetention { name, .. }
             | Statement::SetSchema { name, .. }
             | Statement::Restart(RestartStatement { table: name, .. })
             | Statement::Comment(

@@ -264,6 +264,7 @@ impl InPath<'_> {
             }
             Statement::RenameTable { name, .. }
             | Statement::RenameView { name, .. }
+            | Statement::SetViewRetention { name, .. }
             | Statement::SetSchema { name, .. }
             | Statement::Restart(RestartStatement { table: name, .. })
             | Statement::Comment(

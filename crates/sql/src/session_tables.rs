@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use esker::{
     Alteration, BucketOptions, ChangeOptions, Changed, Database, Error, ErrorKind, FileRows, Files,
-    NamespaceInfo, OtherTables, PageOptions, Result, Schema, Scope, ScopedBucket, ScopedTable,
-    Semantics, Snapshot, TEMPORARY_SCHEMA, TableAs, Transaction, ViewInfo, ViewOptions,
+    KeptFor, NamespaceInfo, OtherTables, PageOptions, Result, Schema, Scope, ScopedBucket,
+    ScopedTable, Semantics, Snapshot, TEMPORARY_SCHEMA, TableAs, Transaction, ViewInfo,
+    ViewOptions,
 };
 use esker_query::model::Change;
 use esker_query::{Page, Query};
@@ -391,6 +392,11 @@ impl Scope for Session {
     fn drop_rollup(&self, name: &str) -> Result<()> {
         let (scope, name) = self.lookup(name)?;
         scope.drop_rollup(name)
+    }
+
+    fn set_rollup_retention(&self, name: &str, kept: KeptFor) -> Result<()> {
+        let (scope, name) = self.lookup(name)?;
+        scope.set_rollup_retention(name, kept)
     }
 
     fn rename_view(&self, from: &str, to: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Statements: one of them, and short enough to be safe.
 
+use esker::KeptFor;
 use esker_format::Schema;
 use esker_format::schema::{Alteration, NewIndex};
 use esker_query::model::{Change, QUERY_DEPTH_MAX, Query};
@@ -130,6 +131,15 @@ pub enum Statement {
         if_not_exists: bool,
         /// Whether it is a materialized view: a rollup.
         is_rollup: bool,
+        /// Of a rollup: for how long what its groups came to is kept when events end.
+        history: Option<KeptFor>,
+    },
+    /// Set for how long the history of a materialized view is kept.
+    SetViewRetention {
+        /// Its name.
+        name: String,
+        /// For how long.
+        kept: KeptFor,
     },
     /// Give a view another name.
     RenameView {

@@ -1,6 +1,8 @@
 //! `CREATE VIEW`, `ALTER VIEW … RENAME TO` and `DROP VIEW`, also of materialized views.
 
-use esker::{Alteration, ChangeOptions, ErrorKind, Scope, Semantics, Transaction, ViewOptions};
+use esker::{
+    Alteration, ChangeOptions, ErrorKind, KeptFor, Scope, Semantics, Transaction, ViewOptions,
+};
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
@@ -15,7 +17,7 @@ use crate::schema;
 use crate::statement::{Statement, syntax, unsupported};
 use crate::table::refuse_both;
 use crate::temporary::OnCommit;
-use crate::{Result, select};
+use crate::{Result, select, view_option};
 
 /// A view, of a statement with this text.
 pub(crate) fn create(
@@ -25,6 +27,7 @@ pub(crate) fn create(
 ) -> Result<Statement> {
     let written = create.to_string();
     let is_rollup = create.materialized;
+    let (history, with) = view_option::read(&create.options, is_rollup)?;
     let ast::CreateView { name, columns, query, or_replace, if_not_exists, temporary, .. } = create;
     let replace = if or_replace { "OR REPLACE " } else { "" };
     let kind = match (temporary, is_rollup) {
@@ -40,7 +43,7 @@ pub(crate) fn create(
         true => String::new(),
         false => format!(" ({})", names.join(", ")),
     };
-    let understood = format!("CREATE {replace}{kind}VIEW {condition}{name}{list} AS {query}");
+    let understood = format!("CREATE {replace}{kind}VIEW {condition}{name}{list}{with} AS {query}");
     refuse_lost(&written, &understood)?;
     refuse_both(or_replace, if_not_exists)?;
     let is_temporary = temporary || qualified_name::says_temporary(&name)?;
@@ -52,8 +55,16 @@ pub(crate) fn create(
     let shown = behind_as(text).unwrap_or_else(|| query.to_string());
     let query = Box::new(select::convert(*query, parameters)?);
     let text = shown;
-    let view =
-        Statement::CreateView { name, columns, query, text, or_replace, if_not_exists, is_rollup };
+    let view = Statement::CreateView {
+        name,
+        columns,
+        query,
+        text,
+        or_replace,
+        if_not_exists,
+        is_rollup,
+        history,
+    };
     Ok(if is_temporary { view.temporary(OnCommit::PreserveRows) } else { view })
 }
 
@@ -100,8 +111,17 @@ pub(crate) fn rename(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         crate::show::end(&mut parser)?;
         return Ok(Some(Statement::SetSchema { name, schema, if_exists }));
     }
+    if parser.parse_keyword(Keyword::SET) {
+        parser.expect_token(&Token::LParen).map_err(syntax)?;
+        let options = parser.parse_comma_separated(Parser::parse_sql_option).map_err(syntax)?;
+        parser.expect_token(&Token::RParen).map_err(syntax)?;
+        let kept = view_option::kept(&options)?;
+        crate::show::end(&mut parser)?;
+        return Ok(Some(Statement::SetViewRetention { name, kept }));
+    }
     if !parser.parse_keywords(&[Keyword::RENAME, Keyword::TO]) {
-        return parser.expected("RENAME TO or SET SCHEMA", parser.peek_token()).map_err(syntax);
+        let expected = "RENAME TO, SET SCHEMA or SET (retention = …)";
+        return parser.expected(expected, parser.peek_token()).map_err(syntax);
     }
     let to = parser.parse_object_name(false).map_err(syntax)?;
     let to = qualified_name::new_name(&old, &to)?;
@@ -119,8 +139,16 @@ pub(crate) fn run_create(
     given: &ChangeOptions,
 ) -> esker::Result<Outcome> {
     let dry_run = given.dry_run;
-    let Statement::CreateView { name, columns, query, text, or_replace, if_not_exists, is_rollup } =
-        statement
+    let Statement::CreateView {
+        name,
+        columns,
+        query,
+        text,
+        or_replace,
+        if_not_exists,
+        is_rollup,
+        history,
+    } = statement
     else {
         return Err(esker::Error::new(ErrorKind::InvalidInput, "expected CREATE VIEW"));
     };
@@ -136,6 +164,7 @@ pub(crate) fn run_create(
         or_replace: *or_replace,
         semantics,
         text: Some(text.clone()),
+        history: *history,
         others: given.others.clone(),
     };
     let (would, done) = match exists {
@@ -172,6 +201,18 @@ pub(crate) fn rename_view(
     }
     on.rename_view(name, &schema::beside(on, name, to)?)?;
     Ok(Outcome::Done(format!("renamed view {name}")))
+}
+
+pub(crate) fn set_retention(
+    on: &dyn Scope,
+    (name, kept): (&str, KeptFor),
+    dry_run: bool,
+) -> esker::Result<Outcome> {
+    if dry_run {
+        return Ok(Outcome::Done(format!("would alter materialized view {name}")));
+    }
+    on.set_rollup_retention(name, kept)?;
+    Ok(Outcome::Done(format!("altered materialized view {name}")))
 }
 
 /// Drops tables or views, in one commit.

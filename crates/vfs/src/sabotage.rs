@@ -192,6 +192,10 @@ bugs! {
             "a snapshot loses the events of a segment that ended after it",
         EndedSegmentsNotReplayed "ended_segments_not_replayed"
             "events that have ended are back after a crash",
+        HistoryInOtherFrame "history_in_other_frame"
+            "the groups of events that end are stored before these end",
+        HistoryHasDeadRows "history_has_dead_rows"
+            "the history of a rollup has events that were deleted before they ended",
         ErasureForgottenAtOpen "erasure_forgotten_at_open"
             "an erasure that a crash broke off does not go on",
         ErasedRowLeftInLog "erased_row_left_in_log"

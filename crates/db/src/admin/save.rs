@@ -95,8 +95,8 @@ impl Database {
         let next = from.engine().lock().next_table;
         self.engine().lock().next_table = next;
         for (_, name, table) in &tables {
-            // A feed comes with its table.
-            if !table.schema().is_feed() {
+            // A feed comes with its table, a history with its view.
+            if !table.schema().is_companion() {
                 let schema = (**table.schema()).clone().with_feed(None);
                 copy_rows(table, self.create_table(name, schema)?)?;
             }
@@ -106,8 +106,16 @@ impl Database {
         }
         Transaction::run(self.engine(), |within| {
             let names = snapshot.names();
-            names.views.iter().try_for_each(|(name, view)| within.copy_view(name, view))
+            names.views.iter().try_for_each(|(name, view)| within.copy_view(name, view))?;
+            let histories = tables.iter().filter(|(.., table)| table.schema().is_history());
+            for (_, name, table) in histories {
+                within.copy_history(name, table.schema())?;
+            }
+            Ok(())
         })?;
+        for (_, name, history) in tables.iter().filter(|(.., table)| table.schema().is_history()) {
+            copy_rows(history, self.table(name)?)?;
+        }
         self.wait_idle()
     }
 }

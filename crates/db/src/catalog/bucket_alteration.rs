@@ -3,7 +3,7 @@
 use esker_format::Schema;
 use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
 
-use crate::feed::shape::refuse_feed;
+use crate::feed::shape::refuse_companion;
 use crate::{Error, Result};
 
 /// Refuses changes after which a bucket would be none, or would refuse what buckets take.
@@ -20,7 +20,7 @@ pub(crate) fn refuse_alterations(
             Alteration::SetChangesKept(_) | Alteration::SetChangesBy(_) => "given a feed",
             _ => "altered",
         };
-        refuse_feed(name, schema, what)?;
+        refuse_companion(name, schema, what)?;
     }
     if !schema.is_bucket() || alterations.iter().all(keeps_bucket) {
         return Ok(());

@@ -33,7 +33,7 @@ use crate::commit::options::CommitOptions;
 use crate::commit::write_set::WriteSet;
 use crate::engine::{Engine, no_table};
 use crate::engine_handle::EngineHandle;
-use crate::feed::shape::refuse_feed;
+use crate::feed::shape::refuse_companion;
 use crate::maintenance::{Building, index_path};
 use crate::{Database, Error, ErrorKind, Result, Table};
 
@@ -298,7 +298,7 @@ fn refuse_taken(engine: &Engine, name: &str) -> Result<()> {
 fn truncated(engine: &Engine, old: Arc<TableCore>) -> Result<(NewDefinitions, ())> {
     let before = Described::of(&old);
     references::refuse_named(&before.name, &before.schema, &[])?;
-    refuse_feed(&before.name, &before.schema, "truncated")?;
+    refuse_companion(&before.name, &before.schema, "truncated")?;
     let core = engine.new_numbered_table(&before.name, (*before.schema).clone())?;
     let replacement = CreatedTable { core, next_row_id: 1, sequences: Vec::new() };
     let old = RemovedTable::new(old, before);

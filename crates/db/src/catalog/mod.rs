@@ -6,7 +6,7 @@
 //! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`computed_index`], [`index_test`] | indexes, and what they compute |
-//! | [`kept_rollup`] | partial aggregates of rollups |
+//! | [`kept_rollup`], [`rollup_history`] | partial aggregates of rollups, of rows that are gone too |
 //! | [`unique_build`] | filling unique indexes beside writers |
 //! | [`namespace`] | what stands before names of tables |
 //! | [`defined_view`], [`view`] | views |
@@ -39,6 +39,7 @@ pub(crate) mod new_fields;
 pub(crate) mod own_sequence;
 pub(crate) mod reference_target;
 pub(crate) mod references;
+pub(crate) mod rollup_history;
 pub(crate) mod sequence;
 pub(crate) mod shared_sequence;
 pub(crate) mod table_or_create;

@@ -120,6 +120,9 @@ impl Names {
             match self.views.get(&name) {
                 None => drop(read.tables.insert(name)),
                 Some(view) => {
+                    if let Some(history) = self.history_of(&name, view) {
+                        read.tables.insert(history);
+                    }
                     if read.views.insert(name, Arc::clone(view)).is_none() {
                         next.extend(view.stored.inputs.iter().map(|input| input.name.clone()));
                     }
@@ -128,6 +131,19 @@ impl Names {
         }
         read
     }
+}
+
+impl Names {
+    /// The name of the history of a view, where it has one.
+    pub fn history_of(&self, name: &str, view: &DefinedView) -> Option<String> {
+        let history = Some(history_name(name)).filter(|_| view.stored.is_rollup)?;
+        self.tables.get(&history)?.schema().is_history().then_some(history)
+    }
+}
+
+/// The name of the history of a view. That a table of this name is one says its schema.
+pub(crate) fn history_name(view: &str) -> String {
+    format!("{view}$history")
 }
 
 /// What a statement reads.

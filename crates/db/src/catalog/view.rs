@@ -1,12 +1,13 @@
 //! Views as programs make and see them.
 
 use esker_format::DataType;
+use esker_format::schema::StreamOption;
 use esker_query::{Query, Semantics};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::defined_view::DefinedView;
 use crate::read::tables::OtherTables;
-use crate::{Database, Result, Transaction};
+use crate::{Database, Error, Result, Transaction};
 
 /// How a view is made.
 #[derive(Clone, Debug, Default)]
@@ -20,9 +21,45 @@ pub struct ViewOptions {
     pub semantics: Semantics,
     /// The query as it was written, to be shown; without it, as the query model writes it.
     pub text: Option<String>,
+    /// Of a rollup of a stream: what its groups came to is kept when events end, for so long.
+    pub history: Option<KeptFor>,
     /// Tables of all that a temporary view reads, by names with their schema before them.
     #[doc(hidden)]
     pub others: Option<OtherTables>,
+}
+
+/// For how long something is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptFor {
+    /// For ever.
+    Ever,
+    /// For so many microseconds.
+    Span(u64),
+}
+
+impl KeptFor {
+    /// The value of option `retention`: a length of time, or `forever`.
+    ///
+    /// ```
+    /// use esker::KeptFor;
+    ///
+    /// assert_eq!(KeptFor::read("forever")?, KeptFor::Ever);
+    /// assert_eq!(KeptFor::read("2 hours")?, KeptFor::Span(7_200_000_000));
+    /// assert!(KeptFor::read("soon").is_err());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for another text.
+    pub fn read(text: &str) -> Result<Self> {
+        if text.eq_ignore_ascii_case("forever") {
+            return Ok(Self::Ever);
+        }
+        match StreamOption::read("retention", Some(text))? {
+            StreamOption::Retention(Some(keep_us)) => Ok(Self::Span(keep_us)),
+            _ => Err(Error::corrupt(format!("option retention: {text:?} is another option"))),
+        }
+    }
 }
 
 /// A view, as it is shown.
@@ -120,6 +157,17 @@ impl Database {
     /// would go or have another type, or the view would read itself.
     pub fn create_view_with(&self, name: &str, query: &Query, options: &ViewOptions) -> Result<()> {
         Transaction::run(self.engine(), |within| within.create_view_with(name, query, options))
+    }
+
+    /// Sets for how long the history of a rollup is kept: one that was made with
+    /// [`ViewOptions::history`].
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such rollup; `InvalidInput` when it has no history, or one whose
+    /// groups have no time, or for a time that is shorter than that of the events; those of a
+    /// commit.
+    pub fn set_rollup_retention(&self, name: &str, kept: KeptFor) -> Result<()> {
+        Transaction::run(self.engine(), |within| within.set_rollup_retention(name, kept))
     }
 
     /// Creates a rollup: a view of the groups of one table whose answer can be put together from

@@ -19,7 +19,7 @@ use crate::commit::hooks::StagedCommit;
 use crate::commit::options::CommitOptions;
 use crate::commit::staged::{Staged, key_bytes};
 use crate::commit::write_set::TableWrites;
-use crate::feed::shape::{ChangeKind, refuse_feed};
+use crate::feed::shape::{ChangeKind, refuse_companion};
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -119,9 +119,20 @@ impl Extension<'_, '_> {
 
 /// Refuses changes of feeds that no change of their tables has made.
 pub(super) fn refuse_feeds(writes: &[TableWrites<'_>]) -> Result<()> {
-    writes.iter().try_for_each(|writes| {
-        refuse_feed(&writes.current.core.name(), &writes.current.schema, "written")
-    })
+    let feeds = writes.iter().filter(|writes| writes.current.schema.is_feed());
+    feeds
+        .map(|writes| &writes.current)
+        .try_for_each(|current| refuse_companion(&current.core.name(), &current.schema, "written"))
+}
+
+/// Refuses rows of a history that the end of events has not made; rows of it may be deleted.
+pub(super) fn refuse_other_history(writes: &TableWrites<'_>) -> Result<()> {
+    let TableWrites { current, staged, private } = writes;
+    let has_rows = staged.put_count() > 0 || private.is_some();
+    match has_rows && current.schema.is_history() {
+        true => refuse_companion(&current.core.name(), &current.schema, "written"),
+        false => Ok(()),
+    }
 }
 
 /// The events of the changes of one table, in their order.

@@ -7,9 +7,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use esker_format::Batch;
 use esker_format::codec::Writer;
 use esker_format::edit::Edit;
 use esker_log::Purpose;
+use esker_log::sabotage::Bug;
 use esker_table::Table as TableCore;
 use esker_table::table::Existing;
 
@@ -17,11 +19,14 @@ use crate::catalogue::Catalogue;
 use crate::commit::apply::{Own, Source};
 use crate::commit::definitions::together;
 use crate::commit::options::CommitOptions;
-use crate::commit::staged::Staged;
+use crate::commit::staged::{Staged, StagedBatch};
 use crate::commit::write_set::{TableWrites, WriteSet};
 use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, Result};
+
+/// So many groups are so short that a frame with them takes what the log has in reserve.
+const ROWS_OF_RESERVE: usize = 64;
 
 /// What ends.
 pub(crate) struct EndedEvents {
@@ -29,6 +34,16 @@ pub(crate) struct EndedEvents {
     pub segments: BTreeSet<u64>,
     /// Living rows of others.
     pub deletes: Vec<Existing>,
+    /// What they came to, for the histories of rollups.
+    pub groups: Vec<EndedGroups>,
+}
+
+/// What the groups of events that end came to.
+pub(crate) struct EndedGroups {
+    /// The history of a rollup.
+    pub history: Arc<TableCore>,
+    /// New rows of it.
+    pub rows: Batch,
 }
 
 impl Engine {
@@ -37,7 +52,7 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         core: &Arc<TableCore>,
-        EndedEvents { segments, deletes }: EndedEvents,
+        EndedEvents { segments, deletes, groups }: EndedEvents,
     ) -> Result<u64> {
         if segments.is_empty() && deletes.is_empty() {
             return Ok(0);
@@ -52,7 +67,13 @@ impl Engine {
         deletes.into_iter().for_each(|delete| staged.delete(delete));
         let mut set = WriteSet::One(TableWrites { staged, ..TableWrites::new(&current) });
         let options = CommitOptions::default();
+        self.stage_groups(catalogue, &mut set, &groups)?;
         self.extend(catalogue, &mut set, options)?;
+        // What adds little may take what the log has in reserve, as it frees space.
+        let purpose = match groups.iter().map(|groups| groups.rows.len()).sum::<usize>() {
+            0..=ROWS_OF_RESERVE => Purpose::Frees,
+            _ => Purpose::Adds,
+        };
         let mut rows = Writer::new();
         self.encode_rows(&mut rows, set.as_slice(), options)?;
         let table = core.id();
@@ -61,12 +82,37 @@ impl Engine {
         let segments = segments.into_iter().collect();
         let edit = Edit::EndSegments { table, segments, through_row_id };
         let edit = together(vec![edit], rows.into_bytes());
-        self.commit_edit(catalogue, Purpose::Frees, &edit, |catalogue, commit| {
+        self.commit_edit(catalogue, purpose, &edit, |catalogue, commit| {
             self.on_commit(commit);
             let own = Own { writes: set.as_slice(), ..Own::default() };
             self.apply(catalogue, commit, Some(&edit), Source::Own(own)).map(drop)
         })?;
         self.wake_maintenance();
         Ok(before.saturating_sub(core.live_rows()))
+    }
+
+    /// Adds the groups of events that end to the histories that they are for.
+    fn stage_groups<'r>(
+        &self,
+        catalogue: &mut Catalogue,
+        set: &mut WriteSet<'r>,
+        groups: &'r [EndedGroups],
+    ) -> Result<()> {
+        let options = CommitOptions::default();
+        for EndedGroups { history, rows } in groups {
+            let mut writes = TableWrites::new(TableVersion::newest(history));
+            self.stage(catalogue, &mut writes, options, |writer, writes| {
+                let first_row_id = writer.reserve_row_ids(rows.len() as u64);
+                let (columns, long) = (rows, Vec::new());
+                writes.staged.batch = Some(StagedBatch { columns, long, first_row_id });
+                Ok(())
+            })?;
+            if Bug::HistoryInOtherFrame.is_planted() {
+                self.commit_in_frame(catalogue, std::slice::from_ref(&writes), options)?;
+                continue;
+            }
+            set.push(writes);
+        }
+        Ok(())
     }
 }

@@ -44,7 +44,7 @@ use esker_vfs::sync::MutexGuard;
 use crate::catalogue::{Catalogue, TableEntry};
 use crate::commit::apply::{Own, Source};
 use crate::commit::bound_commits::BoundCommit;
-use crate::commit::changed_rows::{cut_for_feed, refuse_feeds};
+use crate::commit::changed_rows::{cut_for_feed, refuse_feeds, refuse_other_history};
 use crate::commit::conflict::refuse_other_schema;
 use crate::commit::definitions::together;
 use crate::commit::extension::Extension;
@@ -289,6 +289,7 @@ impl Engine {
         refuse_feeds(set.as_slice())?;
         for (at, writes) in set.as_mut_slice().iter_mut().enumerate() {
             self.stage(catalogue, writes, options, |writer, writes| stage(at, writer, writes))?;
+            refuse_other_history(writes)?;
         }
         Ok(())
     }

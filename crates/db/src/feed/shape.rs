@@ -91,18 +91,23 @@ pub(crate) fn kept_for(schema: &Schema, keep_us: u64) -> Result<Schema> {
     Ok(schema.alter(&[Alteration::SetStream(StreamOption::Retention(Some(keep_us)))])?)
 }
 
-/// Refuses what would make another of a feed.
+/// Refuses what would make another of a feed, or of the history of a rollup.
 ///
 /// # Errors
-/// `InvalidInput` for a feed.
-pub(crate) fn refuse_feed(name: &str, schema: &Schema, what: &str) -> Result<()> {
-    if !schema.is_feed() {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "table {name:?} is the feed of a table and cannot be {what}: ALTER TABLE … SET (changes = \
-         …) and RESET (changes) of that table decide about it"
-    )))
+/// `InvalidInput` for one of them.
+pub(crate) fn refuse_companion(name: &str, schema: &Schema, what: &str) -> Result<()> {
+    let (is, decides) = match (schema.is_feed(), schema.is_history()) {
+        (true, _) => (
+            "the feed of a table",
+            "ALTER TABLE … SET (changes = …) and RESET (changes) of that table decide about it",
+        ),
+        (_, true) => (
+            "the history of a materialized view",
+            "it goes with the view, and DELETE takes rows away",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(format!("table {name:?} is {is} and cannot be {what}: {decides}")))
 }
 
 /// Refuses a way of changing rows by which no feed hears of them.
@@ -110,7 +115,7 @@ pub(crate) fn refuse_feed(name: &str, schema: &Schema, what: &str) -> Result<()>
 /// # Errors
 /// `InvalidInput` for a table that keeps its changes, and for a feed.
 pub(crate) fn refuse_unheard(name: &str, schema: &Schema, way: &str) -> Result<()> {
-    refuse_feed(name, schema, "written")?;
+    refuse_companion(name, schema, "written")?;
     if schema.kept_changes().is_none() {
         return Ok(());
     }

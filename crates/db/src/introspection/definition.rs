@@ -20,7 +20,7 @@ use crate::catalog::{computed_index, generated};
 /// # Errors
 /// `Corrupt` when a check, or what computes a field, cannot be read.
 pub fn create_table(name: &str, schema: &Schema) -> Result<Option<String>> {
-    if schema.is_bucket() || schema.is_ordered_by_key() || schema.is_feed() {
+    if schema.is_bucket() || schema.is_ordered_by_key() || schema.is_companion() {
         return Ok(None);
     }
     let mut parts = schema.fields().iter().map(field).collect::<Result<Vec<_>>>()?;

@@ -21,6 +21,7 @@
 
 mod checkpoint;
 pub(crate) mod compaction;
+mod ended_groups;
 mod erasing;
 mod flusher;
 mod index_file;

@@ -18,7 +18,7 @@
 //! Events that come are refused where they would have ended (`catalog/event_times.rs`), so that the
 //! work is done once for each window.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ use esker_table::{Location, Table as TableCore};
 
 use super::TableJob;
 use super::compaction::window_span::{ClassOf, EndBounds};
+use super::ended_groups::{History, SegmentGroups};
 use crate::commit::conflict::conflict;
 use crate::commit::ended_segments::EndedEvents;
 use crate::engine::Engine;
@@ -45,6 +46,15 @@ const FEW_ROWS: usize = 256;
 const LOOK_MAX_US: i64 = 60_000_000;
 /// The shortest time until the next look.
 const LOOK_MIN_US: i64 = 10_000;
+
+/// A stream whose events end.
+#[derive(Clone, Copy)]
+struct Ending<'a> {
+    core: &'a Arc<TableCore>,
+    schema: &'a Arc<Schema>,
+    /// The histories of rollups that get what they came to: none where a program ends them.
+    histories: &'a [History],
+}
 
 /// Old events of a stream.
 #[derive(Default)]
@@ -87,7 +97,8 @@ impl Engine {
         }
         let old = self.old_events(core, &schema, &bounds)?;
         let has_loading = old.has_loading;
-        if self.end_all(core, &schema, &old)? > 0 {
+        let (histories, schema_now) = (&*self.histories_of(&schema)?, &schema);
+        if self.end_all(Ending { core, schema: schema_now, histories }, &old)? > 0 {
             return Ok(true);
         }
         // Nothing is left: it is looked again when the next window passes.
@@ -124,24 +135,30 @@ impl Engine {
         bounds: &EndBounds,
     ) -> Result<u64> {
         let old = self.old_events(core, schema, bounds)?;
-        self.end_all(core, schema, &old)
+        self.end_all(Ending { core, schema, histories: &[] }, &old)
     }
 
     fn end_all(
         self: &Arc<Self>,
-        core: &Arc<TableCore>,
-        schema: &Arc<Schema>,
+        ending: Ending<'_>,
         Old { segments, rows, .. }: &Old,
     ) -> Result<u64> {
         let mut ended = 0;
         let mut batches = rows.chunks(BATCH_ROWS);
-        // default: no rows beside those of segments
-        let first = batches.next().unwrap_or_default();
-        if !segments.is_empty() || !first.is_empty() {
-            ended += self.end_batch(core, schema, segments, first)?;
+        if ending.histories.is_empty() {
+            // default: no rows beside those of segments
+            let first = batches.next().unwrap_or_default();
+            if !segments.is_empty() || !first.is_empty() {
+                ended += self.end_batch(ending, segments, first)?;
+            }
+        } else {
+            // A frame has the groups of one segment.
+            for segment in segments {
+                ended += self.end_segment(ending, *segment)?;
+            }
         }
         for rows in batches {
-            ended += self.end_batch(core, schema, &BTreeSet::new(), rows)?;
+            ended += self.end_batch(ending, &BTreeSet::new(), rows)?;
         }
         if ended > 0 {
             // Then readers to come see that they are gone.
@@ -154,16 +171,15 @@ impl Engine {
     /// time.
     fn end_batch(
         &self,
-        core: &Arc<TableCore>,
-        schema: &Arc<Schema>,
+        ending: Ending<'_>,
         segments: &BTreeSet<u64>,
         rows: &[Location],
     ) -> Result<u64> {
-        match self.commit_ends(core, schema, segments, rows) {
-            Err(e) if e.kind() == ErrorKind::NoSpace && !rows.is_empty() => {
-                let mut ended = self.commit_ends(core, schema, segments, &[])?;
+        match self.commit_ends(ending, segments, rows) {
+            Err(e) if is_for_want_of_room(&e) && !rows.is_empty() => {
+                let mut ended = self.commit_ends(ending, segments, &[])?;
                 for few in rows.chunks(FEW_ROWS) {
-                    ended += self.commit_ends(core, schema, &BTreeSet::new(), few)?;
+                    ended += self.commit_ends(ending, &BTreeSet::new(), few)?;
                 }
                 Ok(ended)
             }
@@ -171,13 +187,38 @@ impl Engine {
         }
     }
 
+    /// A segment with the groups of its events; some events at a time where they have too many
+    /// groups for a frame.
+    fn end_segment(&self, ending: Ending<'_>, segment: u64) -> Result<u64> {
+        match self.commit_ends(ending, &BTreeSet::from([segment]), &[]) {
+            Err(e) if is_for_want_of_room(&e) => {}
+            ended => return ended,
+        }
+        let view = ending.core.view();
+        let rows = view.segments().find(|found| found.id() == segment).map(|s| s.row_count());
+        let Some(rows) = rows else { return Ok(0) };
+        let rows: Vec<Location> = (0..rows).map(|row| Location::new(segment, row)).collect();
+        let mut ended = 0;
+        for rows in rows.chunks(BATCH_ROWS) {
+            ended += self.end_batch(ending, &BTreeSet::new(), rows)?;
+        }
+        Ok(ended)
+    }
+
     fn commit_ends(
         &self,
-        core: &Arc<TableCore>,
-        schema: &Arc<Schema>,
+        Ending { core, schema, histories }: Ending<'_>,
         segments: &BTreeSet<u64>,
         rows: &[Location],
     ) -> Result<u64> {
+        let mut groups = BTreeMap::new();
+        for segment in core.view().segments().filter(|s| segments.contains(&s.id())) {
+            let of_segment = match histories.is_empty() {
+                true => None,
+                false => Some(SegmentGroups::of(histories, segment, schema)?),
+            };
+            groups.insert(segment.id(), of_segment);
+        }
         let mut catalogue = self.lock_for_change()?;
         if core.schema().version() != schema.version() {
             return Err(conflict(format!("the schema of stream {:?} was changed", core.name())));
@@ -194,7 +235,9 @@ impl Engine {
                 deletes.push(Existing::at(row_group, row, row_group.row_id(row)?));
             }
         }
-        self.commit_ended_events(&mut catalogue, core, EndedEvents { segments, deletes })
+        groups.retain(|segment, _| segments.contains(segment));
+        let groups = self.ended_groups((histories, schema), (&view, &groups, &deletes))?;
+        self.commit_ended_events(&mut catalogue, core, EndedEvents { segments, deletes, groups })
     }
 
     /// Whole segments, and rows of others.
@@ -242,6 +285,11 @@ impl Engine {
         }
         Ok(old)
     }
+}
+
+/// Whether fewer events at a time may end.
+fn is_for_want_of_room(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::OverBudget)
 }
 
 /// The bounds of all classes at a date.

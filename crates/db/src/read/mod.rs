@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
 //! | [`source`], [`time_run`], [`rollup_entries`] | columns, events by time, groups of rollups |
+//! | [`history_source`] | a stream with the history of a rollup |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
 //! | [`looked_up`], [`kept_lookups`] | rows of other tables, for fields that are computed |
@@ -12,6 +13,7 @@
 
 pub(crate) mod generated_rows;
 pub(crate) mod held_snapshots;
+mod history_source;
 pub(crate) mod index_lookup;
 pub(crate) mod kept_lookups;
 pub(crate) mod looked_up;

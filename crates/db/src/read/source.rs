@@ -31,7 +31,7 @@ pub(crate) struct SnapshotSource<'a> {
 }
 
 /// One part of a snapshot.
-struct SourcePart<'a> {
+pub(super) struct SourcePart<'a> {
     part: &'a SnapshotPart,
     /// The position of the row ids.
     row_id_position: usize,
@@ -76,6 +76,11 @@ impl<'a> SnapshotSource<'a> {
         };
         let parts = snapshot.parts().iter().map(part).collect();
         Self { snapshot, schema: Cow::Borrowed(snapshot.schema()), parts }
+    }
+
+    /// Its parts.
+    pub(super) fn into_parts(self) -> Vec<SourcePart<'a>> {
+        self.parts
     }
 
     /// With the row id as the last field, by which a statement finds its rows again.

@@ -26,6 +26,7 @@ use crate::feed::place::no_changes;
 use crate::feed::shape::name_of;
 use crate::files::{FileTable, reading};
 use crate::introspection::SystemTable;
+use crate::read::history_source::{HistorySource, WithHistory};
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
 
@@ -40,6 +41,8 @@ enum OpenTable {
     Rows(SnapshotTable),
     /// Rows about tables, of a file, or changes of a table.
     Collected(CollectedRows),
+    /// A stream with the history of a rollup.
+    WithHistory(WithHistory),
 }
 
 /// Their rows, as queries read them.
@@ -52,6 +55,7 @@ pub(crate) struct TableSources<'a> {
 enum TableSource<'a> {
     Rows(SnapshotSource<'a>),
     Collected(&'a CollectedRows),
+    WithHistory(HistorySource<'a>),
 }
 
 impl OpenTable {
@@ -135,9 +139,31 @@ impl OpenTables {
             open.tables.push((others.name_here(&name), OpenTable::Rows(table)));
         }
         for (name, view) in theirs.views {
-            open.views.push((others.name_here(&name), others.view_here(&view)));
+            let own = open.add_history(others.snapshot(), (&name, &view))?;
+            let view = match own {
+                None => others.view_here(&view),
+                Some(view) => view,
+            };
+            open.views.push((others.name_here(&name), view));
         }
         Ok(open)
+    }
+
+    /// Opens the history of a view, where it has one; that is then a view of a stream with it.
+    fn add_history(
+        &mut self,
+        snapshot: &Snapshot,
+        (name, view): (&str, &DefinedView),
+    ) -> Result<Option<Arc<View>>> {
+        let Some(history) = snapshot.names().history_of(name, view) else { return Ok(None) };
+        let history_core = snapshot.core(&history)?;
+        let table = &view.view.query.table;
+        let of_both = format!("{table} and {history}");
+        let rows = (snapshot.table(table)?, snapshot.table_core(history_core)?);
+        let open = OpenTable::WithHistory(WithHistory::new(name, rows.0, rows.1)?);
+        let view = view.view.renamed(&mut |_| Some(of_both.clone()));
+        self.tables.push((of_both, open));
+        Ok(Some(Arc::new(view)))
     }
 
     /// Tables and views of one database.
@@ -147,11 +173,14 @@ impl OpenTables {
             let table = OpenTable::named(snapshot, &name, options)?;
             Ok((name, table))
         };
-        let view = |(name, view): (String, Arc<DefinedView>)| (name, Arc::clone(&view.view));
-        Ok(Self {
-            tables: tables.into_iter().map(open).collect::<Result<_>>()?,
-            views: views.into_iter().map(view).collect(),
-        })
+        let tables = tables.into_iter().map(open).collect::<Result<_>>()?;
+        let mut open = Self { tables, views: Vec::with_capacity(views.len()) };
+        for (name, view) in views {
+            let with_history = open.add_history(snapshot, (&name, &view))?;
+            let view = with_history.unwrap_or_else(|| Arc::clone(&view.view));
+            open.views.push((name, view));
+        }
+        Ok(open)
     }
 
     pub fn sources(&self) -> TableSources<'_> {
@@ -162,6 +191,7 @@ impl OpenTables {
                     TableSource::Rows(SnapshotSource::new(table.rows_as_of()))
                 }
                 OpenTable::Collected(rows) => TableSource::Collected(rows),
+                OpenTable::WithHistory(table) => TableSource::WithHistory(table.source()),
             };
             (name.as_str(), source)
         });
@@ -175,6 +205,7 @@ impl Tables for TableSources<'_> {
         match found {
             Some((_, TableSource::Rows(source))) => Ok(source),
             Some((_, TableSource::Collected(rows))) => Ok(*rows),
+            Some((_, TableSource::WithHistory(source))) => Ok(source),
             None => Err(Error::invalid(format!("no table {name:?} was opened for this statement"))),
         }
     }

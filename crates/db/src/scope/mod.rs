@@ -29,8 +29,8 @@ use esker_query::{Page, Query, Semantics};
 use crate::bucket::schema_of;
 use crate::catalog::table_or_create::{expect_alike, open_or_create};
 use crate::{
-    BucketOptions, ChangeOptions, Changed, Database, FileRows, Files, NamespaceInfo, PageOptions,
-    Result, Snapshot, TableAs, Transaction, ViewInfo, ViewOptions,
+    BucketOptions, ChangeOptions, Changed, Database, FileRows, Files, KeptFor, NamespaceInfo,
+    PageOptions, Result, Snapshot, TableAs, Transaction, ViewInfo, ViewOptions,
 };
 pub use bucket::{ScopedBucket, ScopedBucketReader};
 pub use table::{ScopedReader, ScopedTable};
@@ -109,6 +109,12 @@ pub trait Scope {
     /// # Errors
     /// As for [`Database::drop_rollup`].
     fn drop_rollup(&self, name: &str) -> Result<()>;
+
+    /// Sets for how long the history of a rollup is kept.
+    ///
+    /// # Errors
+    /// As for [`Database::set_rollup_retention`].
+    fn set_rollup_retention(&self, name: &str, kept: KeptFor) -> Result<()>;
 
     /// Gives a view or a rollup another name.
     ///
@@ -336,6 +342,10 @@ macro_rules! own_methods {
 
         fn drop_rollup(&self, name: &str) -> Result<()> {
             self.drop_rollup(name)
+        }
+
+        fn set_rollup_retention(&self, name: &str, kept: KeptFor) -> Result<()> {
+            self.set_rollup_retention(name, kept)
         }
 
         fn rename_view(&self, from: &str, to: &str) -> Result<()> {

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(crate) use within::{change_within, fill_within};
 
 use esker_format::{Field, Schema, Value, ValueRef};
-use esker_query::model::{Change, Expr, Query, SelectItem};
+use esker_query::model::{Change, Delete, Expr, Query, SelectItem};
 use esker_query::{QueryResult, Semantics};
 
 use super::{Database, Error, Limits, QueryOptions, Result, Snapshot, Transaction};
@@ -155,13 +155,32 @@ impl<'a> StatementRun<'a> {
 
 impl StatementRun<'_> {
     fn change(&self, change: &Change) -> Result<Changed> {
-        match change {
+        let of_history = match change {
+            Change::Delete(delete) => self.of_history(delete)?,
+            _ => None,
+        };
+        match of_history.as_ref().unwrap_or(change) {
             Change::Insert(insert) => self.insert(insert),
             Change::Update(update) => self.update(update),
             Change::Delete(delete) if delete.erase => self.erase(delete),
             Change::Delete(delete) => self.delete_rows(delete),
             Change::Merge(merge) => self.merge(merge),
         }
+    }
+
+    /// A delete from a rollup that has a history, as one from that.
+    fn of_history(&self, delete: &Delete) -> Result<Option<Change>> {
+        let names = match self.on {
+            On::Database(database) => Arc::clone(database.engine().names.load().newest()),
+            On::Transaction(transaction) => transaction.names()?,
+        };
+        let table = &delete.table;
+        let view = names.views.get(table);
+        let Some(history) = view.and_then(|view| names.history_of(table, view)) else {
+            return Ok(None);
+        };
+        let alias = delete.alias.clone().or_else(|| Some(table.clone()));
+        Ok(Some(Change::Delete(Delete { table: history, alias, ..delete.clone() })))
     }
 
     fn engine(&self) -> &EngineHandle {

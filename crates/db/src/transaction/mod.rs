@@ -32,6 +32,7 @@ mod feeds;
 mod given_up;
 mod gone;
 mod held_rows;
+mod histories;
 mod looked_up;
 mod many;
 mod moved_rows;

@@ -21,7 +21,7 @@ use crate::catalog::new_fields::NewFields;
 use crate::catalog::references::{Told, refuse_named};
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{Altered, refuse_read};
-use crate::feed::shape::refuse_feed;
+use crate::feed::shape::refuse_companion;
 use crate::table_version::TableVersion;
 use crate::{Error, ErrorKind, Result};
 
@@ -93,7 +93,7 @@ impl Transaction {
             refuse_named(name, &current.schema, &[])?;
             let references = current.schema.references();
             let mut taken = self.untell(state, definitions, (name, references))?;
-            refuse_feed(name, &current.schema, "dropped")?;
+            refuse_companion(name, &current.schema, "dropped")?;
             self.drop_feed(definitions, (name, &current.schema))?;
             definitions.drop_table(name, &current)?;
             let id = current.core.id();
@@ -118,7 +118,7 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
-            refuse_feed(name, &current.schema, "truncated")?;
+            refuse_companion(name, &current.schema, "truncated")?;
             let new = self.engine.new_numbered_table(name, (*current.schema).clone())?;
             definitions.truncate(name, &current, &new)?;
             let id = current.core.id();
@@ -140,7 +140,7 @@ impl Transaction {
             refuse_read(&definitions.names, "table", from, false)?;
             let schema_of = |core: &Arc<TableCore>| self.schema_within(definitions, core);
             looked_up::refuse_gone(&definitions.names, from, &schema_of)?;
-            refuse_feed(from, &current.schema, "renamed")?;
+            refuse_companion(from, &current.schema, "renamed")?;
             self.rename_feed(definitions, (from, &current.schema), to)?;
             definitions.rename(from, to, &current)?;
             let schema = Arc::clone(&current.schema);

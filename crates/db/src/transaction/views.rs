@@ -65,8 +65,18 @@ impl Transaction {
     ) -> Result<()> {
         self.all_or_nothing(|within| {
             let old = within.rollup_of(name)?.filter(|_| options.or_replace);
+            if old.is_some() && within.has_history(name)? {
+                return Err(Error::invalid(format!(
+                    "materialized view {name:?} has a history, which another one would not have: \
+                     DROP it before"
+                )));
+            }
             within.define_view(name, query, options, ViewKind::Rollup)?;
-            within.keep_rollup(name, old.as_ref().map(|(view, _)| &*view.view.query.table))
+            within.keep_rollup(name, old.as_ref().map(|(view, _)| &*view.view.query.table))?;
+            match (options.history, within.rollup_of(name)?) {
+                (Some(kept), Some((view, _))) => within.create_history(name, &view, kept),
+                _ => Ok(()),
+            }
         })
     }
 
@@ -113,7 +123,7 @@ impl Transaction {
     }
 
     /// The rollup of a name, and whether its table keeps anything of it.
-    fn rollup_of(&self, name: &str) -> Result<Option<(Arc<DefinedView>, bool)>> {
+    pub(super) fn rollup_of(&self, name: &str) -> Result<Option<(Arc<DefinedView>, bool)>> {
         let names = self.names()?;
         let Some(view) = names.views.get(name).filter(|view| view.stored.is_rollup) else {
             return Ok(None);
@@ -208,7 +218,8 @@ impl Transaction {
     fn drop_kind(&self, name: &str, kind: Option<ViewKind>) -> Result<()> {
         self.all_or_nothing(|within| {
             within.forget_rollup(name)?;
-            within.forget_view(name, kind)
+            within.forget_view(name, kind)?;
+            within.drop_history(name)
         })
     }
 
@@ -235,6 +246,7 @@ impl Transaction {
         self.all_or_nothing(|within| {
             let kept = within.rollup_of(from)?;
             within.rename_definition(from, to)?;
+            within.rename_history(from, to)?;
             let Some((view, true)) = kept else { return Ok(()) };
             let renamed = Alteration::RenameRollup { from: from.to_owned(), to: to.to_owned() };
             within.alter_definition(&view.view.query.table, &[renamed], false)

@@ -46,6 +46,7 @@ mod operators;
 mod places;
 mod relational;
 mod returning;
+mod rollup_history;
 mod rollups;
 mod semantics;
 mod sequences;
