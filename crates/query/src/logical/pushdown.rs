@@ -8,8 +8,8 @@
 //!       SELECT k FROM t WHERE k = 5 UNION SELECT j FROM u WHERE j = 5
 //! ```
 //!
-//! Only comparisons with constants go down, and only on columns that are fields: these cannot fail,
-//! and mean below what they mean above. Groups are left out as a whole, by what all their rows have
+//! Only comparisons with constants go down, and only on columns that are fields, or steps of time by
+//! which the query groups: these mean below what they mean above. Groups are left out as a whole, by what all their rows have
 //! in common. Not so rows of the right of a left join, which would get NULLs instead, nor those of
 //! a query that shows some of its rows: it would show others.
 
@@ -20,7 +20,7 @@ use esker_vfs::sabotage::Bug;
 
 use super::{Context, condition};
 use crate::Query;
-use crate::model::{Expr, Join, JoinKind, Operator, Relation, SelectItem, SetOperation};
+use crate::model::{Expr, Function, Join, JoinKind, Operator, Relation, SelectItem, SetOperation};
 use crate::options::JoinOrder;
 
 /// The conditions of a query that what it reads may test.
@@ -110,18 +110,40 @@ fn push(
         return None;
     }
     let mut condition = condition.clone();
-    let field = |name: &str| {
-        let expr = &query.select.get(place(query, name, columns)?)?.expr;
-        let Expr::Field(field) = expr else { return None };
-        let is_shown = !query.is_grouped() || query.group_by.contains(expr);
-        is_shown.then(|| field.clone())
-    };
-    map_fields(&mut condition, &field)?;
+    replace_fields(&mut condition, &|name| told(query, place(query, name, columns)?))?;
     query.filter = Some(match query.filter.take() {
         Some(filter) => filter.and(condition),
         None => condition,
     });
     Some(())
+}
+
+/// A column of a query, where a condition on it may be tested of the rows that are read: a field,
+/// or a step of time by which the query groups. Such a step may fail, so that it is tested last:
+/// of rows that pass the others.
+fn told(query: &Query, at: usize) -> Option<Expr> {
+    let expr = &query.select.get(at)?.expr;
+    let is_key = || query.group_by.contains(expr) || query.group_by.contains(&Expr::Item(at + 1));
+    match expr {
+        Expr::Field(_) if !query.is_grouped() || is_key() => Some(expr.clone()),
+        Expr::Call(Function::DateTrunc | Function::DateBin, operands)
+            if operands.iter().all(|of| matches!(of, Expr::Field(_) | Expr::Literal(_)))
+                && query.filter.iter().all(is_comparison)
+                && is_key() =>
+        {
+            Some(expr.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Puts other expressions in the places of fields; `None` where one has none.
+fn replace_fields(expr: &mut Expr, other: &dyn Fn(&str) -> Option<Expr>) -> Option<()> {
+    if let Expr::Field(name) = expr {
+        *expr = other(name)?;
+        return Some(());
+    }
+    expr.operands_mut().into_iter().try_for_each(|operand| replace_fields(operand, other))
 }
 
 /// Adds a condition to all queries of a set operation, where its columns have one type in all.
