@@ -7,9 +7,9 @@ use esker_vfs::sim::{
 
 use super::{
     Report, bucket_scenarios, computed_indexes, erasures, feeds, full_disk, generated_fields,
-    held_snapshots, key_updates, namespaces, quietly, reference_changes, stream_dedupe,
-    stream_packing, stream_requests, stream_retention, streams, table_changes, temporary_tables,
-    transaction_tables, unique_values, view_changes,
+    held_snapshots, key_updates, namespaces, quietly, reference_changes, rollup_history,
+    stream_dedupe, stream_packing, stream_requests, stream_retention, streams, table_changes,
+    temporary_tables, transaction_tables, unique_values, view_changes,
 };
 
 pub(super) type Outcome = Result<(), String>;
@@ -38,6 +38,7 @@ pub fn directed(seed: u64) -> Report {
     let all = all.chain(stream_packing::SCENARIOS).chain(stream_dedupe::SCENARIOS);
     let all = all.chain(stream_requests::SCENARIOS);
     let all = all.chain(erasures::SCENARIOS).chain(feeds::SCENARIOS);
+    let all = all.chain(rollup_history::SCENARIOS);
     for (name, scenario) in all {
         report.images += 1;
         if let Err(why) = quietly(scenario) {

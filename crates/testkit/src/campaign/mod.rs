@@ -20,6 +20,7 @@ mod namespaces;
 mod planted;
 mod reference_changes;
 mod report;
+mod rollup_history;
 pub mod sabotage;
 mod stream_dedupe;
 mod stream_packing;
