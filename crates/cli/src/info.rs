@@ -113,7 +113,9 @@ pub(crate) fn show_view(view: &ViewInfo, console: &mut Console<'_>) -> Result<()
     let settings = view.settings.iter().map(|(name, value)| format!("{name} = {value}"));
     let settings: Vec<String> = settings.collect();
     let kind = if view.is_rollup { "\nkind      materialized view" } else { "" };
-    writeln!(console.out, "{kind}\nreads     {}", printable(&view.reads.join(", ")))?;
+    let kept = view.retention.as_ref().map(|kept| format!("\nretention {kept}"));
+    let kept = kept.unwrap_or_default(); // default: nothing is kept
+    writeln!(console.out, "{kind}{kept}\nreads     {}", printable(&view.reads.join(", ")))?;
     writeln!(console.out, "settings  {}", settings.join(", "))?;
     Ok(writeln!(console.out, "query     {}", printable(&view.query))?)
 }

@@ -109,6 +109,16 @@ fn step(rollup: &Rollup, schema: &Schema, stream: &Stream) -> Result<Option<usiz
     Ok(rollup.step_of(&time.name))
 }
 
+/// For how long a history is kept, as a statement has it.
+pub(crate) fn kept_text(schema: &Schema) -> Result<String> {
+    let options = match schema.stream() {
+        Some(_) => schema.stream_options()?,
+        None => Vec::new(),
+    };
+    let retention = options.into_iter().find(|(name, _)| *name == "retention");
+    Ok(retention.map_or_else(|| "forever".to_owned(), |(_, text)| text))
+}
+
 /// Refuses a history that ends before the events do.
 pub(crate) fn expect_longer(stream: &Stream, keep_us: u64) -> Result<()> {
     let kept = (0..stream.class_count()).map(|class| stream.keep_us_of(class));

@@ -6,6 +6,8 @@ use esker_query::{Query, Semantics};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::defined_view::DefinedView;
+use crate::catalog::names::Names;
+use crate::catalog::rollup_history;
 use crate::read::tables::OtherTables;
 use crate::{Database, Error, Result, Transaction};
 
@@ -78,6 +80,10 @@ pub struct ViewInfo {
     /// Whether it is a rollup, which SQL calls a materialized view.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_rollup: bool,
+    /// For how long what its groups came to is kept when events end: a length of time, or
+    /// `forever`; `None`: it is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retention: Option<String>,
 }
 
 /// A column of a view.
@@ -91,7 +97,9 @@ pub struct ViewColumnInfo {
 }
 
 impl ViewInfo {
-    pub(crate) fn of(name: &str, view: &DefinedView) -> Self {
+    pub(crate) fn of(names: &Names, name: &str, view: &DefinedView) -> Self {
+        let history = rollup_history::of(names, name).filter(|_| view.stored.is_rollup);
+        let retention = history.and_then(|core| rollup_history::kept_text(&core.schema()).ok());
         let stored = &view.stored;
         let column = |column: &esker_format::ViewColumn| ViewColumnInfo {
             name: column.name.clone(),
@@ -104,6 +112,7 @@ impl ViewInfo {
             reads: stored.inputs.iter().map(|input| input.name.clone()).collect(),
             settings: stored.settings.clone(),
             is_rollup: stored.is_rollup,
+            retention,
         }
     }
 }
@@ -246,6 +255,6 @@ impl Database {
     #[must_use]
     pub fn views(&self) -> Vec<ViewInfo> {
         let names = self.engine().names_now();
-        names.views.iter().map(|(name, view)| ViewInfo::of(name, view)).collect()
+        names.views.iter().map(|(name, view)| ViewInfo::of(&names, name, view)).collect()
     }
 }

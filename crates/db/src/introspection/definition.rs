@@ -210,8 +210,14 @@ fn fields(schema: &Schema, index: &Index) -> String {
 }
 
 /// The statement that makes a view.
-pub(crate) fn create_view(name: &str, view: &esker_format::View) -> String {
+pub(crate) fn create_view(
+    name: &str,
+    view: &esker_format::View,
+    retention: Option<&str>,
+) -> String {
     let columns: Vec<String> = view.columns.iter().map(|column| name_text(&column.name)).collect();
     let kind = if view.is_rollup { "MATERIALIZED VIEW" } else { "VIEW" };
-    format!("CREATE {kind} {} ({}) AS {}", name_text(name), columns.join(", "), view.text)
+    let with = retention.map(|kept| format!(" WITH (retention = '{kept}')"));
+    let with = with.unwrap_or_default(); // default: nothing is kept
+    format!("CREATE {kind} {} ({}){with} AS {}", name_text(name), columns.join(", "), view.text)
 }

@@ -10,6 +10,7 @@ use esker_table::Table as TableCore;
 use super::definition;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{MAIN_SCHEMA, Names, TEMPORARY_SCHEMA};
+use crate::catalog::rollup_history::{self, kept_text};
 use crate::engine::Engine;
 use crate::engine_handle::EngineHandle;
 use crate::erasure::{ERASURES, ErasureInfo, Record};
@@ -28,6 +29,8 @@ pub(super) struct ViewFacts {
     pub(super) place: String,
     pub(super) name: String,
     pub(super) view: Arc<DefinedView>,
+    /// For how long its history is kept, where it has one.
+    pub(super) retention: Option<String>,
 }
 
 /// A table or bucket.
@@ -97,17 +100,18 @@ impl<'s> Facts<'s> {
     }
 
     /// The views, by name.
-    pub(super) fn views(&self) -> Vec<ViewFacts> {
+    pub(super) fn views(&self) -> Result<Vec<ViewFacts>> {
         let mut all = Vec::new();
         for (place, snapshot) in self.snapshots() {
             let names = snapshot.names();
-            let view = |(name, view): (&String, &Arc<DefinedView>)| {
-                let Placed { place, name } = placed(&names, place, name);
-                ViewFacts { place, name, view: Arc::clone(view) }
-            };
-            all.extend(names.views.iter().map(view));
+            for (full, view) in &names.views {
+                let Placed { place, name } = placed(&names, place, full);
+                let history = rollup_history::of(&names, full).filter(|_| view.stored.is_rollup);
+                let retention = history.map(|core| kept_text(&core.schema())).transpose()?;
+                all.push(ViewFacts { place, name, view: Arc::clone(view), retention });
+            }
         }
-        all
+        Ok(all)
     }
 
     /// The engine of the database, and behind it that of what a session has.

@@ -229,9 +229,9 @@ fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             T(&table.place),
         ])?;
     }
-    for ViewFacts { place, name, view } in &facts.views() {
+    for ViewFacts { place, name, view, retention } in &facts.views()? {
         let full = full_name(place, name);
-        let sql = definition::create_view(&full, &view.stored);
+        let sql = definition::create_view(&full, &view.stored, retention.as_deref());
         let count = view.stored.columns.len();
         let sql = in_schema(place, sql);
         let kind = view.kind().to_string();
@@ -290,7 +290,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             add((&table.place, &table.name), (at, field), table.key_position(at))?;
         }
     }
-    for ViewFacts { place, name, view } in &facts.views() {
+    for ViewFacts { place, name, view, .. } in &facts.views()? {
         for (at, column) in view.stored.columns.iter().enumerate() {
             let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
             add((place, name.as_str()), (at, &field), None)?;

@@ -190,7 +190,7 @@ fn schemata(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
 }
 
 fn tables(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
-    let (known, views) = (facts.tables()?, facts.views());
+    let (known, views) = (facts.tables()?, facts.views()?);
     let mut add = |schema, name, kind, is_written| {
         let (written, no) = (yes_or_no(is_written), yes_or_no(false));
         rows.push(&[CATALOG, T(schema), T(name), T(kind), written, no, Null])
@@ -230,7 +230,7 @@ fn columns(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
             push_column(rows, &ColumnFacts { schema, table, field, position, is_written: true })?;
         }
     }
-    for ViewFacts { place, name: table, view } in &facts.views() {
+    for ViewFacts { place, name: table, view, .. } in &facts.views()? {
         for (position, column) in view.stored.columns.iter().enumerate() {
             let field = Field::new(FieldId(1), column.name.clone(), column.data_type, true);
             let (schema, field) = (place.as_str(), &field);
@@ -289,8 +289,8 @@ fn push_column(rows: &mut RowCollector<'_>, column: &ColumnFacts<'_>) -> Result<
 
 fn views(facts: &Facts<'_>, rows: &mut RowCollector<'_>) -> Result<()> {
     let no = yes_or_no(false);
-    let views = facts.views();
-    for ViewFacts { place, name, view } in views.iter().filter(|of| !of.view.stored.is_rollup) {
+    let views = facts.views()?;
+    for ViewFacts { place, name, view, .. } in views.iter().filter(|of| !of.view.stored.is_rollup) {
         rows.push(&[CATALOG, T(place), T(name), T(&view.stored.text), T("NONE"), no, no])?;
     }
     Ok(())

@@ -65,11 +65,10 @@ impl Transaction {
     ) -> Result<()> {
         self.all_or_nothing(|within| {
             let old = within.rollup_of(name)?.filter(|_| options.or_replace);
-            if old.is_some() && within.has_history(name)? {
-                return Err(Error::invalid(format!(
-                    "materialized view {name:?} has a history, which another one would not have: \
-                     DROP it before"
-                )));
+            if let Some((old, _)) = &old
+                && within.has_history(name)?
+            {
+                return within.keep_as_it_is((name, old), query, options);
             }
             within.define_view(name, query, options, ViewKind::Rollup)?;
             within.keep_rollup(name, old.as_ref().map(|(view, _)| &*view.view.query.table))?;
@@ -78,6 +77,26 @@ impl Transaction {
                 _ => Ok(()),
             }
         })
+    }
+
+    /// A rollup with a history stays as it is: it may be kept for another time.
+    fn keep_as_it_is(
+        &self,
+        (name, old): (&str, &DefinedView),
+        query: &Query,
+        options: &ViewOptions,
+    ) -> Result<()> {
+        let names = old.view.column_names();
+        let has_columns = options.columns.iter().zip(&names).all(|(wanted, found)| wanted == found);
+        match options.history {
+            Some(kept) if has_columns && old.view.query == *query => {
+                self.set_rollup_retention(name, kept)
+            }
+            _ => Err(Error::invalid(format!(
+                "materialized view {name:?} has a history, which another one would not have: DROP \
+                 it before"
+            ))),
+        }
     }
 
     /// The table of a rollup keeps partial aggregates of it from now on, where they answer it, and
@@ -290,7 +309,7 @@ impl Transaction {
     /// As for [`Transaction::tables`].
     pub fn views(&self) -> Result<Vec<ViewInfo>> {
         let names = self.names()?;
-        Ok(names.views.iter().map(|(name, view)| ViewInfo::of(name, view)).collect())
+        Ok(names.views.iter().map(|(name, view)| ViewInfo::of(&names, name, view)).collect())
     }
 
     /// True when a view has a name.

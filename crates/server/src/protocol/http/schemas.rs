@@ -160,6 +160,11 @@ fn definitions() -> Json {
                     "type": "boolean",
                     "description": "whether groups of its table are kept; false unless given",
                 },
+                "retention": {
+                    "type": "string", "minLength": 1,
+                    "description": "how long what groups came to is kept when events of a stream \
+                                    end: such as `90 days`, or `forever`",
+                },
             }),
             &["query"],
         ),
@@ -242,6 +247,10 @@ fn told() -> Json {
         "ViewNames": answer(json!({ "views": texts })),
         "View": answer(json!({
             "view": text, "query": text, "reads": texts, "materialized": flag,
+            "retention": {
+                "type": ["string", "null"],
+                "description": "how long what its groups came to is kept; null: it is not",
+            },
             "columns": list_of(answer(json!({ "name": text, "type": text }))),
         })),
         "Table": with_stream(answer(json!({

@@ -33,7 +33,7 @@ fn description(session: &Session, name: &str) -> Result<Json> {
     let materialized = view.is_rollup;
     Ok(json!({
         "view": view.name, "query": query, "columns": columns, "reads": reads,
-        "materialized": materialized,
+        "materialized": materialized, "retention": view.retention,
     }))
 }
 
@@ -49,6 +49,7 @@ struct NewView {
     query: String,
     #[serde(default)]
     materialized: bool,
+    retention: Option<String>,
 }
 
 pub(super) async fn put(mut call: Call) -> Outcome {
@@ -61,7 +62,14 @@ pub(super) async fn put(mut call: Call) -> Outcome {
         _ => return Err(Error::invalid("query: expected SELECT, VALUES or WITH").into()),
     }
     let kind = if asked.materialized { "MATERIALIZED VIEW" } else { "VIEW" };
-    let text = format!("CREATE OR REPLACE {kind} \"{quoted}\" AS {}", asked.query);
+    let with = match &asked.retention {
+        None => String::new(),
+        Some(_) if !asked.materialized => {
+            return Err(Error::invalid("retention: expected materialized = true, too").into());
+        }
+        Some(retention) => format!(" WITH (retention = '{}')", retention.replace('\'', "''")),
+    };
+    let text = format!("CREATE OR REPLACE {kind} \"{quoted}\"{with} AS {}", asked.query);
     let made = call.run(move |session| {
         session.all_or_none(|session| {
             let was_there = session.scope().has_view(&name)?;
