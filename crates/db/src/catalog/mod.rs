@@ -6,7 +6,8 @@
 //! | [`ddl`], [`new_fields`], [`expiry`] | changes of tables |
 //! | [`table_or_create`] | tables that are there or are made |
 //! | [`index`], [`computed_index`], [`index_test`] | indexes, and what they compute |
-//! | [`kept_rollup`], [`rollup_history`] | partial aggregates of rollups, of rows that are gone too |
+//! | [`kept_rollup`] | partial aggregates of rollups |
+//! | [`rollup_history`], [`kept_for`] | those of rows that are gone, and for how long |
 //! | [`unique_build`] | filling unique indexes beside writers |
 //! | [`namespace`] | what stands before names of tables |
 //! | [`defined_view`], [`view`] | views |
@@ -31,6 +32,7 @@ pub(crate) mod expiry;
 pub(crate) mod generated;
 pub(crate) mod index;
 pub(crate) mod index_test;
+pub(crate) mod kept_for;
 pub(crate) mod kept_rollup;
 pub(crate) mod looked_up;
 pub(crate) mod names;

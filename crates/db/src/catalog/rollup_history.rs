@@ -27,8 +27,9 @@ use esker_format::{DataType, Schema};
 use esker_query::{PartialAggregates, Rollup, View};
 use esker_table::Table as TableCore;
 
+use super::kept_for::KeptFor;
 use super::names::{Names, history_name};
-use super::view::KeptFor;
+
 use crate::{Error, Result};
 
 /// The history of a view.
@@ -116,6 +117,7 @@ pub(crate) fn kept_text(schema: &Schema) -> Result<String> {
         None => Vec::new(),
     };
     let retention = options.into_iter().find(|(name, _)| *name == "retention");
+    // default: it has no end
     Ok(retention.map_or_else(|| "forever".to_owned(), |(_, text)| text))
 }
 

@@ -1,15 +1,15 @@
 //! Views as programs make and see them.
 
 use esker_format::DataType;
-use esker_format::schema::StreamOption;
 use esker_query::{Query, Semantics};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::defined_view::DefinedView;
+use crate::catalog::kept_for::KeptFor;
 use crate::catalog::names::Names;
 use crate::catalog::rollup_history;
 use crate::read::tables::OtherTables;
-use crate::{Database, Error, Result, Transaction};
+use crate::{Database, Result, Transaction};
 
 /// How a view is made.
 #[derive(Clone, Debug, Default)]
@@ -28,40 +28,6 @@ pub struct ViewOptions {
     /// Tables of all that a temporary view reads, by names with their schema before them.
     #[doc(hidden)]
     pub others: Option<OtherTables>,
-}
-
-/// For how long something is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeptFor {
-    /// For ever.
-    Ever,
-    /// For so many microseconds.
-    Span(u64),
-}
-
-impl KeptFor {
-    /// The value of option `retention`: a length of time, or `forever`.
-    ///
-    /// ```
-    /// use esker::KeptFor;
-    ///
-    /// assert_eq!(KeptFor::read("forever")?, KeptFor::Ever);
-    /// assert_eq!(KeptFor::read("2 hours")?, KeptFor::Span(7_200_000_000));
-    /// assert!(KeptFor::read("soon").is_err());
-    /// # Ok::<(), esker::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// `InvalidInput` for another text.
-    pub fn read(text: &str) -> Result<Self> {
-        if text.eq_ignore_ascii_case("forever") {
-            return Ok(Self::Ever);
-        }
-        match StreamOption::read("retention", Some(text))? {
-            StreamOption::Retention(Some(keep_us)) => Ok(Self::Span(keep_us)),
-            _ => Err(Error::corrupt(format!("option retention: {text:?} is another option"))),
-        }
-    }
 }
 
 /// A view, as it is shown.

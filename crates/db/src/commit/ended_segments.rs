@@ -108,7 +108,9 @@ impl Engine {
                 Ok(())
             })?;
             if Bug::HistoryInOtherFrame.is_planted() {
-                self.commit_in_frame(catalogue, std::slice::from_ref(&writes), options)?;
+                let ticket =
+                    self.commit_in_frame(catalogue, std::slice::from_ref(&writes), options)?;
+                self.acknowledge_as(ticket, Some(true))?;
                 continue;
             }
             set.push(writes);

@@ -11,9 +11,10 @@ use std::ops::Range;
 
 use esker_format::{ColumnSlice, FieldId, Room, Schema, ValueRef};
 use esker_query::{Fragment, KeyRows, PartialAggregates, RollupRun, RollupShape, Source, Zone};
+use esker_table::TableSnapshot;
 
 use super::source::{SnapshotSource, SourcePart};
-use crate::{Error, Result, SnapshotTable};
+use crate::{Error, Result};
 
 /// A [`Source`] over a stream and a history.
 pub(crate) struct HistorySource<'a> {
@@ -24,47 +25,46 @@ pub(crate) struct HistorySource<'a> {
 /// A part of a history: of no rows, with groups.
 struct HistoryPart<'a> {
     name: &'a str,
-    shape: RollupShape,
+    shape: &'a RollupShape,
     entries: SourcePart<'a>,
 }
 
-/// What of a rollup is read with its history.
-pub(crate) struct WithHistory {
+/// A rollup that is read with its history.
+pub(crate) struct HistoryShape {
     /// The rollup.
     name: String,
-    rows: SnapshotTable,
-    history: SnapshotTable,
     shape: RollupShape,
 }
 
-impl WithHistory {
-    /// A rollup of a stream, and its history.
+impl HistoryShape {
+    /// A rollup of a stream, given the fields of that and of its history.
     ///
     /// # Errors
     /// `Corrupt` when the history is not that of the rollup.
-    pub fn new(name: &str, rows: SnapshotTable, history: SnapshotTable) -> Result<Self> {
+    pub fn new(name: &str, schema: &Schema, history: &Schema) -> Result<Self> {
         let other = || Error::corrupt(format!("the history of rollup {name:?} is of another one"));
-        let schema = rows.schema();
         let partials = PartialAggregates::of(schema.rollup(name).ok_or_else(other)?, schema)?;
-        let types = history.schema().fields().iter().map(|field| &field.data_type);
+        let types = history.fields().iter().map(|field| &field.data_type);
         if !types.eq(partials.layout().types()) {
             return Err(other());
         }
         // default: the schema has what the rollup reads
         let first = |at: Vec<usize>| at.first().copied().unwrap_or(usize::MAX);
+        // default: as above
         let place = |id: FieldId| schema.positions_of(&[id]).map_or(usize::MAX, first);
-        let shape = partials.shape(&place);
-        Ok(Self { name: name.to_owned(), rows, history, shape })
+        Ok(Self { name: name.to_owned(), shape: partials.shape(&place) })
     }
 
-    /// Its parts.
-    pub fn source(&self) -> HistorySource<'_> {
-        let part = |entries| HistoryPart { name: &self.name, shape: self.shape.clone(), entries };
-        let history = SnapshotSource::new(self.history.rows_as_of()).into_parts();
-        HistorySource {
-            rows: SnapshotSource::new(self.rows.rows_as_of()),
-            history: history.into_iter().map(part).collect(),
-        }
+    /// The parts of a stream and of its history.
+    pub fn source<'a>(
+        &'a self,
+        rows: &'a TableSnapshot,
+        history: &'a TableSnapshot,
+    ) -> HistorySource<'a> {
+        let part = |entries| HistoryPart { name: &self.name, shape: &self.shape, entries };
+        let history = SnapshotSource::new(history).into_parts();
+        let rows = SnapshotSource::new(rows);
+        HistorySource { rows, history: history.into_iter().map(part).collect() }
     }
 }
 
@@ -96,7 +96,7 @@ impl RollupRun for HistoryPart<'_> {
     }
 
     fn shape(&self) -> Option<&RollupShape> {
-        Some(&self.shape)
+        Some(self.shape)
     }
 
     fn entries(&self) -> &dyn Fragment {

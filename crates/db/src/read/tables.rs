@@ -26,7 +26,7 @@ use crate::feed::place::no_changes;
 use crate::feed::shape::name_of;
 use crate::files::{FileTable, reading};
 use crate::introspection::SystemTable;
-use crate::read::history_source::{HistorySource, WithHistory};
+use crate::read::history_source::{HistoryShape, HistorySource};
 use crate::read::source::SnapshotSource;
 use crate::{Result, Snapshot, SnapshotTable};
 
@@ -42,7 +42,11 @@ enum OpenTable {
     /// Rows about tables, of a file, or changes of a table.
     Collected(CollectedRows),
     /// A stream with the history of a rollup.
-    WithHistory(WithHistory),
+    WithHistory {
+        rows: SnapshotTable,
+        history: SnapshotTable,
+        shape: HistoryShape,
+    },
 }
 
 /// Their rows, as queries read them.
@@ -159,8 +163,9 @@ impl OpenTables {
         let history_core = snapshot.core(&history)?;
         let table = &view.view.query.table;
         let of_both = format!("{table} and {history}");
-        let rows = (snapshot.table(table)?, snapshot.table_core(history_core)?);
-        let open = OpenTable::WithHistory(WithHistory::new(name, rows.0, rows.1)?);
+        let (rows, history) = (snapshot.table(table)?, snapshot.table_core(history_core)?);
+        let shape = HistoryShape::new(name, rows.schema(), history.schema())?;
+        let open = OpenTable::WithHistory { rows, history, shape };
         let view = view.view.renamed(&mut |_| Some(of_both.clone()));
         self.tables.push((of_both, open));
         Ok(Some(Arc::new(view)))
@@ -177,6 +182,7 @@ impl OpenTables {
         let mut open = Self { tables, views: Vec::with_capacity(views.len()) };
         for (name, view) in views {
             let with_history = open.add_history(snapshot, (&name, &view))?;
+            // default: most have none
             let view = with_history.unwrap_or_else(|| Arc::clone(&view.view));
             open.views.push((name, view));
         }
@@ -191,7 +197,10 @@ impl OpenTables {
                     TableSource::Rows(SnapshotSource::new(table.rows_as_of()))
                 }
                 OpenTable::Collected(rows) => TableSource::Collected(rows),
-                OpenTable::WithHistory(table) => TableSource::WithHistory(table.source()),
+                OpenTable::WithHistory { rows, history, shape } => {
+                    let source = shape.source(rows.rows_as_of(), history.rows_as_of());
+                    TableSource::WithHistory(source)
+                }
             };
             (name.as_str(), source)
         });

@@ -159,6 +159,7 @@ impl StatementRun<'_> {
             Change::Delete(delete) => self.of_history(delete)?,
             _ => None,
         };
+        // default: it is of a table
         match of_history.as_ref().unwrap_or(change) {
             Change::Insert(insert) => self.insert(insert),
             Change::Update(update) => self.update(update),

@@ -12,9 +12,9 @@ use super::Transaction;
 use super::tables::refuse_name;
 use super::undo::Taken;
 use crate::catalog::defined_view::DefinedView;
+use crate::catalog::kept_for::KeptFor;
 use crate::catalog::names::history_name;
 use crate::catalog::rollup_history::{self, expect_longer, schema_of};
-use crate::catalog::view::KeptFor;
 use crate::catalog::view_needs::{TableSchemas, refuse_read};
 use crate::{Error, Result};
 

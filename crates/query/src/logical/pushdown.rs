@@ -8,10 +8,10 @@
 //!       SELECT k FROM t WHERE k = 5 UNION SELECT j FROM u WHERE j = 5
 //! ```
 //!
-//! Only comparisons with constants go down, and only on columns that are fields, or steps of time by
-//! which the query groups: these mean below what they mean above. Groups are left out as a whole, by what all their rows have
-//! in common. Not so rows of the right of a left join, which would get NULLs instead, nor those of
-//! a query that shows some of its rows: it would show others.
+//! Only comparisons with constants go down, and only on columns that are fields, or steps of time
+//! by which the query groups: these mean below what they mean above. Groups are left out as a
+//! whole, by what all their rows have in common. Not so rows of the right of a left join, which
+//! would get NULLs instead, nor those of a query that shows some of its rows: it would show others.
 
 use std::borrow::Cow;
 

@@ -151,6 +151,12 @@ fn crash_at_every_io() -> Outcome {
             step(&db, &machine, &mut generator, n).map_err(said)?;
             expect_whole(&db).map_err(|why| format!("workload {seed}, step {n}: {why}"))?;
         }
+        for view in ["spend", "tiers"] {
+            let history = Query::table(format!("{view}$history"));
+            if db.query(&history).map_err(said)?.row_count() == 0 {
+                return Err(format!("workload {seed}: no events have ended"));
+            }
+        }
         drop(db);
         let journal = machine.journal().ok_or("a machine that records nothing")?;
         let mut cursor = journal.cursor();

@@ -236,6 +236,17 @@ fn with_stream(mut table: Json) -> Json {
     table
 }
 
+/// A description of a view.
+fn view() -> Json {
+    let text = json!({ "type": "string" });
+    answer(json!({
+        "view": text, "query": text, "reads": list_of(text.clone()),
+        "materialized": { "type": "boolean" },
+        "retention": { "type": ["string", "null"], "description": "null: as long as its rows" },
+        "columns": list_of(answer(json!({ "name": text, "type": text }))),
+    }))
+}
+
 /// What is answered of a database.
 fn told() -> Json {
     let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
@@ -245,14 +256,7 @@ fn told() -> Json {
     json!({
         "TableNames": answer(json!({ "tables": texts })),
         "ViewNames": answer(json!({ "views": texts })),
-        "View": answer(json!({
-            "view": text, "query": text, "reads": texts, "materialized": flag,
-            "retention": {
-                "type": ["string", "null"],
-                "description": "how long what its groups came to is kept; null: it is not",
-            },
-            "columns": list_of(answer(json!({ "name": text, "type": text }))),
-        })),
+        "View": view(),
         "Table": with_stream(answer(json!({
             "table": text, "schema": text, "key": texts, "rows": number,
             "fields": list_of(answer(json!({ "name": text, "type": text, "nullable": flag }))),
