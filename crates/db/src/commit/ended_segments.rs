@@ -110,7 +110,7 @@ impl Engine {
             if Bug::HistoryInOtherFrame.is_planted() {
                 let ticket =
                     self.commit_in_frame(catalogue, std::slice::from_ref(&writes), options)?;
-                self.acknowledge_as(ticket, Some(true))?;
+                self.acknowledge(ticket)?;
                 continue;
             }
             set.push(writes);
