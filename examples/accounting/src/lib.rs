@@ -6,6 +6,7 @@
 //! | [`event`] | an event as it is sent, and what it must be |
 //! | [`key`] | API keys, their tiers, their rate limits |
 //! | [`store`] | what is done with events |
+//! | `totals` | sums by the hour |
 //! | [`route`] | paths, status codes, headers |
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod key;
 pub mod route;
 pub mod schema;
 pub mod store;
+mod totals;
 
 pub use key::{ApiKey, Keys, RateLimit};
 pub use route::{Service, router};

@@ -6,6 +6,8 @@
 use esker::{Database, Result};
 use esker_sql::Sql;
 
+use crate::totals;
+
 /// Nanodollars a token, by model and from when on.
 const PRICES: &str = "
     CREATE TABLE IF NOT EXISTS prices (
@@ -101,5 +103,6 @@ pub fn make(db: &Database) -> Result<()> {
     db.sql(&events(), ())?;
     db.sql("CREATE INDEX IF NOT EXISTS by_once ON events (once)", ())?;
     db.sql("CREATE INDEX IF NOT EXISTS by_user ON events (user_id)", ())?;
+    db.sql(&totals::view(), ())?;
     Ok(())
 }

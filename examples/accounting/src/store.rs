@@ -15,11 +15,12 @@ use serde_json::{Value as Json, json};
 
 use crate::event::{IngestEvent, Values};
 use crate::key::Caller;
-use crate::schema;
+use crate::{schema, totals};
 
 /// For how long the answer to a request with an `Idempotency-Key` is kept.
 const ANSWER_DAYS: i64 = 1;
 const DAY_US: i64 = 86_400_000_000;
+const HOUR_US: i64 = 3_600_000_000;
 /// How often a request is begun again beside others.
 const ATTEMPTS_MAX: usize = 64;
 
@@ -98,9 +99,18 @@ impl Filter {
     }
 
     /// The same as SQL, with its values.
-    fn sql(&self) -> (String, Vec<Value>) {
+    pub(crate) fn sql(&self) -> (String, Vec<Value>) {
+        Self::as_sql(self.comparisons())
+    }
+
+    /// What fields are to be equal to, as SQL, with its values.
+    pub(crate) fn sql_of_fields(&self) -> (String, Vec<Value>) {
+        Self { equal: self.equal.clone(), ..Self::default() }.sql()
+    }
+
+    fn as_sql(comparisons: Vec<(&'static str, Operator, Value)>) -> (String, Vec<Value>) {
         let (mut text, mut values) = ("true".to_owned(), Vec::new());
-        for (field, operator, value) in self.comparisons() {
+        for (field, operator, value) in comparisons {
             let symbol = operator.entry().symbol;
             // Writing to a text does not fail.
             let _ = write!(text, " AND {field} {symbol} ?");
@@ -326,7 +336,11 @@ impl Store {
     /// Those of the database.
     pub fn delete_older(&self, days: u32) -> Result<u64> {
         let before = self.environment.clock.wall_us() - i64::from(days) * DAY_US;
-        Ok(self.events.delete_before(before)?)
+        let deleted = self.events.delete_before(before)?;
+        // What has ended before is left in the sums alone.
+        let hour = Value::Timestamp(before - HOUR_US);
+        self.db.sql("DELETE FROM totals WHERE hour <= ?", (hour,))?;
+        Ok(deleted)
     }
 
     /// Removes the events of a user; how many.
@@ -334,7 +348,11 @@ impl Store {
     /// # Errors
     /// Those of the database.
     pub fn delete_user(&self, user: &str) -> Result<u64> {
-        Ok(self.db.sql("DELETE FROM events WHERE user_id = ?", (user,))?.rows_changed())
+        Ok(self.db.transact(|within| {
+            within.sql("DELETE FROM totals WHERE user_id = ?", (user,))?;
+            let deleted = within.sql("DELETE FROM events WHERE user_id = ?", (user,))?;
+            Ok(deleted.rows_changed())
+        })?)
     }
 
     /// What events cost together, and how many they are.
@@ -342,7 +360,8 @@ impl Store {
     /// # Errors
     /// Those of the database.
     pub fn quota(&self, filter: &Filter) -> Result<Json> {
-        let select = "coalesce(sum(cost), 0) AS cost_nanodollars, count(*) AS event_count";
+        let select = "coalesce(sum(cost_nanodollars), 0) AS cost_nanodollars, \
+                      coalesce(sum(event_count), 0) AS event_count";
         let mut rows = self.rows(select, filter, "", Vec::new())?;
         Ok(rows.pop().unwrap_or_default())
     }
@@ -353,9 +372,10 @@ impl Store {
     /// Those of the database.
     pub fn rollups(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Vec<Json>> {
         let select = format!(
-            "CAST(extract(epoch FROM date_trunc('day', t)) AS i64) AS day, \
+            "CAST(extract(epoch FROM date_trunc('day', hour)) AS i64) AS day, \
              coalesce(user_id, '') AS user_id, coalesce(api_key_id, '') AS api_key_id, \
-             provider, model, {SUMS}"
+             provider, model, {}",
+            totals::sums()
         );
         let rest = "GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 LIMIT ? OFFSET ?";
         self.rows(&select, filter, rest, cut(limit, offset))
@@ -375,7 +395,7 @@ impl Store {
             true => ("provider, model", "GROUP BY provider, model"),
             false => ("'' AS provider, '' AS model", ""),
         };
-        let select = format!("{keys}, {SUMS}");
+        let select = format!("{keys}, {}", totals::sums());
         let rest = format!("{group} ORDER BY cost_nanodollars DESC, 1, 2 LIMIT ? OFFSET ?");
         self.rows(&select, filter, &rest, cut(limit, offset))
     }
@@ -387,9 +407,9 @@ impl Store {
         rest: &str,
         more: Vec<Value>,
     ) -> Result<Vec<Json>> {
-        let (condition, mut values) = filter.sql();
+        let (groups, mut values) = totals::of(filter);
         values.extend(more);
-        let text = format!("SELECT {select} FROM events WHERE {condition} {rest}");
+        let text = format!("SELECT {select} FROM ({groups}) AS groups {rest}");
         let answer = self.db.sql(&text, values.as_slice())?.answer()?;
         let names: Vec<String> = answer.columns.iter().map(|column| column.name.clone()).collect();
         let object = |row: Vec<Value>| {
@@ -398,14 +418,6 @@ impl Store {
         Ok(answer.to_rows().into_iter().map(|row| Json::Object(object(row))).collect())
     }
 }
-
-/// What is summed.
-const SUMS: &str = "count(*) AS event_count, count(error) AS error_count, \
-    coalesce(sum(input_tokens), 0) AS input_tokens, \
-    coalesce(sum(output_tokens), 0) AS output_tokens, \
-    coalesce(sum(cache_read_input_tokens), 0) AS cache_read_input_tokens, \
-    coalesce(sum(cache_creation_input_tokens), 0) AS cache_creation_input_tokens, \
-    coalesce(sum(cost), 0) AS cost_nanodollars";
 
 fn cut(limit: usize, offset: usize) -> Vec<Value> {
     [limit, offset].map(|count| Value::Uint(count as u64)).to_vec()

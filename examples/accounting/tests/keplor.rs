@@ -529,6 +529,38 @@ async fn rollups_and_idempotency_keys_are_not_lost_by_reopening() {
 }
 
 #[tokio::test]
+async fn what_has_ended_is_not_lost_to_sums() {
+    let service = Fixture::new();
+    let db = service.service.store().database().clone();
+    let old = with(event("a"), "timestamp", now_ns() - 5 * 86_400_000_000_000);
+    let headers = [("authorization", "Bearer b-secret")];
+    for event in [&old, &event("a")] {
+        service.ask_with("POST", "/v1/events", Some(event), &headers).await;
+    }
+    let (from, to) = (now_ns() - 60 * 86_400_000_000_000, now_ns());
+    let paths = [
+        format!("/v1/rollups?from={from}&to={to}&user_id=a"),
+        format!("/v1/stats?from={from}&to={to}&group_by=model"),
+        format!("/v1/quota?user_id=a&from={from}"),
+    ];
+    let mut before = Vec::new();
+    for path in &paths {
+        before.push(service.get(path).await);
+    }
+    assert_eq!(before[2]["event_count"], 2);
+    // The tier of the caller keeps a day from now on.
+    db.sql("ALTER TABLE events SET (retention_by = 'tier: free 1 day')", ()).unwrap();
+    db.wait_idle().unwrap();
+    let left = service.get("/v1/events?user_id=a").await;
+    assert_eq!(left["events"].as_array().unwrap().len(), 1, "{left}");
+    for (path, before) in paths.iter().zip(&before) {
+        assert_eq!(service.get(path).await, *before, "{path}");
+    }
+    service.ask("DELETE", "/v1/events?user_id=a", None).await;
+    assert_eq!(service.get(&paths[2]).await["event_count"], 0);
+}
+
+#[tokio::test]
 async fn what_is_deleted_is_not_lost_to_rollups_only() {
     let service = Fixture::new();
     service.stored(&event("a")).await;
