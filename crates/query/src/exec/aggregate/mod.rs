@@ -5,6 +5,7 @@ mod extremes;
 mod float_sum;
 pub(crate) mod group;
 mod group_pairs;
+mod group_range;
 mod grouped;
 pub(crate) mod index_aggregates;
 mod kept_sums;

@@ -28,6 +28,7 @@ use std::ops::Range;
 use esker_format::{DataType, Room, Value};
 use esker_vfs::sabotage::Bug;
 
+use super::group_range;
 use super::partials::{Feed, Feeds, PartialGroups};
 use crate::access_path::Access;
 use crate::bind::Stage;
@@ -59,6 +60,10 @@ struct RollupAnswer {
     first: Bound,
     /// Which groups are wanted.
     filter: Predicate,
+    /// The same, of which all have to hold.
+    conditions: Vec<Bound>,
+    /// How many keys the rollup has: the first columns of what is kept.
+    key_count: usize,
     /// The steps at the ends of a span of time, whose rows are read.
     ends: Vec<Bound>,
 }
@@ -125,7 +130,8 @@ fn of_history<'s>(
         let message = format!("the history of materialized view {name:?} has other groups");
         return Err(Error::invalid(message));
     };
-    let groups = answer.groups(stage, run.entries(), charge, options)?.finish();
+    let entries = (run.entries(), 0..run.entries().row_count());
+    let groups = answer.groups(stage, entries, charge, options)?.finish();
     charge.set(groups.bytes())?;
     Ok(groups)
 }
@@ -321,13 +327,15 @@ impl RollupAnswer {
         let Some(KeyFilter { conditions, ends }) = over.filter(stage.filter.as_ref())? else {
             return Ok(None);
         };
-        let filter = match conditions.len() {
-            0 | 1 => conditions.into_iter().next(),
-            _ => Some(Bound::new(Node::And(conditions), DataType::Bool)),
+        let filter = match conditions.as_slice() {
+            [] => None,
+            [one] => Some(one.clone()),
+            several => Some(Bound::new(Node::And(several.to_vec()), DataType::Bool)),
         };
         let filter = Predicate::compile(filter.as_ref());
         let first = Bound::field(shape.layout.first(), DataType::U32);
-        Ok(Some(Self { keys, feeds, weights: rows, first, filter, ends }))
+        let key_count = shape.layout.rows();
+        Ok(Some(Self { keys, feeds, weights: rows, first, filter, conditions, key_count, ends }))
     }
 
     /// The groups of a part; `None` where its rows have to be looked at.
@@ -344,7 +352,8 @@ impl RollupAnswer {
         if takes_away && !PartialGroups::new(Groups::new(stage)).can_lose_rows() {
             return Ok(None);
         }
-        let groups = self.groups(stage, entries, charge, options)?;
+        let range = group_range::of(&self.conditions, self.key_count, entries)?;
+        let groups = self.groups(stage, (entries, range), charge, options)?;
         let groups = match takes_away {
             false => Some(groups.finish()),
             true => groups.without(gone(scan, (stage, ends.as_ref()), (part, hidden), options)?)?,
@@ -361,7 +370,7 @@ impl RollupAnswer {
     fn groups<'s>(
         &self,
         stage: &'s Stage,
-        entries: &dyn Fragment,
+        (entries, range): (&dyn Fragment, Range<usize>),
         charge: &mut Charge<'_>,
         options: &Options,
     ) -> Result<PartialGroups<'s>> {
@@ -373,7 +382,7 @@ impl RollupAnswer {
         };
         let mut groups = PartialGroups::new(Groups::new(stage));
         let tables = CodeTables::default();
-        let (len, mut start) = (entries.row_count(), 0);
+        let Range { mut start, end: len } = range;
         while start < len {
             options.expect_time_left()?;
             let zone = start / ZONE_ROWS;
