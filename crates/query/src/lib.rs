@@ -123,8 +123,8 @@ pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use semantics::{DivisionByZero, NullsOrder, RollupUse, Semantics};
 pub use source::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, OperandColumns,
-    RollupLayout, RollupRun, RollupShape, RunExpression, RunPath, SortedRun, Source, ZONE_ROWS,
-    Zone,
+    RollupBlock, RollupBlocks, RollupLayout, RollupRun, RollupShape, RunExpression, RunPath,
+    SortedRun, Source, ZONE_ROWS, Zone,
 };
 pub use time_zone::parse_value;
 pub use view::{Seen, VIEW_DEPTH_MAX, View, ViewInput};

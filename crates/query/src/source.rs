@@ -6,6 +6,7 @@
 pub(crate) mod no_rows;
 pub(crate) mod one_row;
 pub(crate) mod renamed;
+pub(crate) mod rollup_blocks;
 pub(crate) mod rollup_layout;
 pub(crate) mod rollup_run;
 pub(crate) mod series;
@@ -20,6 +21,7 @@ use esker_format::{ColumnSlice, Room, Schema, ValueRef};
 
 use crate::Result;
 use crate::bound::Bound;
+pub use rollup_blocks::{RollupBlock, RollupBlocks};
 pub use rollup_layout::{OperandColumns, RollupLayout};
 pub use rollup_run::{RollupRun, RollupShape};
 
@@ -148,6 +150,11 @@ pub trait Fragment: Sync {
     fn run(&self, index: usize) -> Option<IndexRun<'_>> {
         let _ = index;
         None
+    }
+
+    /// What rollups have of the rows of a part that grows.
+    fn rollup_blocks(&self) -> Vec<&dyn RollupBlocks> {
+        Vec::new()
     }
 
     /// What a rollup has of rows that are gone, in a part that has no rows. Groupings add it to

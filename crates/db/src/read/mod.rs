@@ -3,7 +3,8 @@
 //! | module | what it reads |
 //! |---|---|
 //! | [`snapshot`], [`tables`] | tables, all as of one commit |
-//! | [`source`], [`time_run`], [`rollup_entries`] | columns, events by time, groups of rollups |
+//! | [`source`], [`time_run`] | columns, events by time |
+//! | [`rollup_entries`], [`rollup_blocks`] | what rollups have of segments, and of open groups |
 //! | [`history_source`] | a stream with the history of a rollup |
 //! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
 //! | [`table_rows`] | all rows of a table, one after another |
@@ -20,6 +21,7 @@ pub(crate) mod looked_up;
 pub(crate) mod page;
 pub(crate) mod range;
 pub(crate) mod result_row;
+mod rollup_blocks;
 mod rollup_entries;
 pub(crate) mod row;
 pub(crate) mod rows;

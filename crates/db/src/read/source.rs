@@ -10,7 +10,7 @@ use esker_format::segment::FieldSketch;
 use esker_format::{ColumnSlice, Data, DataType, FieldId, Room, Schema, Validity, ValueRef};
 use esker_query::{
     BitmapRun, Entries, Fragment, GramRun, IndexRun, KeyRange, KeyRows, PartialAggregates,
-    RollupShape, RunExpression, RunPath, SortedRun, Source, ZONE_ROWS, Zone,
+    RollupBlocks, RollupShape, RunExpression, RunPath, SortedRun, Source, ZONE_ROWS, Zone,
 };
 use esker_table::TableSnapshot;
 use esker_table::index_run;
@@ -18,6 +18,7 @@ use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
 use esker_table::view::RowGroup;
 
+use super::rollup_blocks::OpenRollup;
 use super::time_run::TimeRun;
 use crate::catalog::computed_index::{self, ComputedIndex};
 
@@ -41,6 +42,10 @@ pub(super) struct SourcePart<'a> {
     runs: OnceLock<Vec<PartRun<'a>>>,
     /// The events of a segment by time, where they lie so.
     by_time: Option<TimeRun<'a>>,
+    /// Whether other readers see it, too.
+    is_shared: bool,
+    /// What rollups have of it, of an open group, once that was needed.
+    open_rollups: OnceLock<Vec<OpenRollup<'a>>>,
 }
 
 /// An index run of a part, for the reader's schema.
@@ -67,14 +72,17 @@ impl<'a> SnapshotSource<'a> {
     /// With the fields of the table; the row ids are no field.
     pub(crate) fn new(snapshot: &'a TableSnapshot) -> Self {
         let row_id_position = snapshot.schema().fields().len();
-        let part = |part: &'a Arc<SnapshotPart>| SourcePart {
+        let shared = snapshot.shared_parts();
+        let part = |(at, part): (usize, &'a Arc<SnapshotPart>)| SourcePart {
             part,
             row_id_position,
             row_ids: OnceLock::new(),
             runs: OnceLock::new(),
             by_time: TimeRun::of(part, row_id_position),
+            is_shared: at < shared,
+            open_rollups: OnceLock::new(),
         };
-        let parts = snapshot.parts().iter().map(part).collect();
+        let parts = snapshot.parts().iter().enumerate().map(part).collect();
         Self { snapshot, schema: Cow::Borrowed(snapshot.schema()), parts }
     }
 
@@ -217,6 +225,15 @@ impl Fragment for SourcePart<'_> {
 
     fn has_rising_row_ids(&self) -> bool {
         matches!(self.part.row_group(), RowGroup::Segment(segment) if segment.has_rising_row_ids())
+    }
+
+    fn rollup_blocks(&self) -> Vec<&dyn RollupBlocks> {
+        if !self.is_shared {
+            // What a savepoint takes back is put again by other values.
+            return Vec::new();
+        }
+        let open = self.open_rollups.get_or_init(|| OpenRollup::all(self.part));
+        open.iter().map(|rollup| rollup as &dyn RollupBlocks).collect()
     }
 
     fn run_count(&self) -> usize {

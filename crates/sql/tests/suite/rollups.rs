@@ -1,6 +1,6 @@
 //! Materialized views: what is kept of them answers as the rows do.
 
-use esker::{Database, Options, QueryOptions, Semantics};
+use esker::{Database, Options, QueryOptions, Semantics, Value};
 use esker_sql::Sql;
 use esker_vfs::sim::{Options as SimOptions, Simulation};
 
@@ -277,4 +277,91 @@ fn an_expression_of_a_row_that_is_gone_fails_no_query() {
     assert!(run("on").is_err() && run("off").is_err());
     db.sql("DELETE FROM events WHERE user_id = 7", ()).unwrap();
     assert_eq!(run("on").unwrap(), run("off").unwrap());
+}
+
+/// Rows that are not sealed: some of many, and of those that a reader does not see.
+#[test]
+fn blocks_of_open_groups_answer_as_their_rows_do() {
+    let db = Options::new().memory().unwrap();
+    let text = "CREATE TABLE events (id i64 PRIMARY KEY, t timestamp NOT NULL, model text, \
+                user_id u32 NOT NULL, cost i64, price decimal(12, 3))";
+    db.sql(text, ()).unwrap();
+    let insert = |from: i64, to: i64| {
+        let text = "INSERT INTO events SELECT g, timestamp '2026-01-01' + g * interval '1 second', \
+             CASE WHEN g % 11 = 0 THEN NULL ELSE 'model ' || (g % 7) END, g % 50, \
+             CASE WHEN g % 5 = 0 THEN NULL ELSE g * 7 % 1000 END, \
+             CAST((g % 997) / 8.0 AS decimal(12, 3)) FROM generate_series(?, ?) AS g";
+        db.sql(text, (from, to)).unwrap();
+    };
+    insert(1, 70_000);
+    for view in [
+        "spend AS SELECT date_trunc('hour', t) AS hour, model, count(*) AS n, sum(cost) AS cost, \
+         avg(price) AS price, max(cost) AS most FROM events GROUP BY 1, 2",
+        "every AS SELECT user_id, id, count(*) FROM events GROUP BY 1, 2",
+        "users AS SELECT user_id, count(cost), sum(user_id) AS ids, min(model) FROM events \
+         WHERE cost > 10 GROUP BY user_id",
+    ] {
+        db.sql(&format!("CREATE MATERIALIZED VIEW {view}"), ()).unwrap();
+    }
+    let questions = [
+        "SELECT * FROM spend",
+        "SELECT * FROM users",
+        "SELECT model, count(*), sum(cost) FROM events GROUP BY model",
+        "SELECT model, max(cost) FROM events GROUP BY model",
+        "SELECT sum(price), count(*) FROM events WHERE model = 'model 3'",
+        "SELECT model, sum(cost) FROM events WHERE t >= '2026-01-01 02:20' AND t < '2026-01-01 \
+         17:40' GROUP BY model",
+        "SELECT user_id, count(cost) FROM events WHERE cost > 10 AND user_id IN (3, 7) GROUP BY 1",
+        "SELECT model, sum(cost) FROM events GROUP BY ROLLUP (1)",
+        "SELECT user_id, id, count(*) FROM events WHERE id < 40000 GROUP BY 1, 2",
+    ];
+    let compare = |at: &str| {
+        for question in questions {
+            assert_eq!(rows(&db, question, "on"), rows(&db, question, "off"), "{question} {at}");
+        }
+    };
+    for question in &questions[..7] {
+        let plan = plan(&db, question);
+        assert!(plan.contains("groups kept of rollup"), "{question}\n{plan}");
+    }
+    for question in ["SELECT model, count(*) FROM events GROUP BY model LIMIT 3", questions[2]] {
+        let answer = |use_rollups| {
+            let semantics = Semantics::default().with("use_rollups", Some(use_rollups)).unwrap();
+            let options = QueryOptions { semantics, ..QueryOptions::default() };
+            db.query_with(&esker_sql::parse(question).unwrap(), &options).unwrap().to_rows()
+        };
+        assert_eq!(answer("on"), answer("off"), "the order of {question}");
+    }
+    compare("at first");
+    let old = db.snapshot().unwrap();
+    let before = old.query(&esker_sql::parse(questions[2]).unwrap()).unwrap().to_rows();
+    db.sql("DELETE FROM events WHERE id % 97 = 3", ()).unwrap();
+    db.sql("UPDATE events SET cost = cost + 1000, model = 'model 1' WHERE id % 211 = 5", ())
+        .unwrap();
+    compare("with rows that are gone");
+    insert(70_001, 140_000);
+    compare("with more rows");
+    db.sql("DELETE FROM events WHERE id BETWEEN 9000 AND 30000", ()).unwrap();
+    compare("with blocks that are gone");
+    let after = old.query(&esker_sql::parse(questions[2]).unwrap()).unwrap().to_rows();
+    assert_eq!(before, after);
+    let within = db.begin().unwrap();
+    let savepoint = within.savepoint();
+    let insert_within = |models: &str| {
+        let text = format!(
+            "INSERT INTO events SELECT g, timestamp '2026-01-01' + g * interval '1 second', \
+             '{models}', 7, 20, 1 FROM generate_series(200001, 250000) AS g"
+        );
+        within.sql(&text, ()).unwrap();
+        let query = esker_sql::parse(questions[2]).unwrap();
+        let mut found = within.query(&query).unwrap().to_rows();
+        found.retain(|row| row[0] == models.into());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0][1], Value::Int(50_000));
+    };
+    insert_within("first");
+    within.rollback_to(savepoint).unwrap();
+    insert_within("second");
+    within.rollback();
+    compare("at the end");
 }

@@ -26,6 +26,7 @@
 mod arrival;
 mod bounds;
 mod column;
+mod partial_blocks;
 mod run_list;
 mod writer;
 
@@ -46,6 +47,7 @@ use crate::location::{Location, row_word};
 use crate::value_file::FileList;
 use bounds::KnownBounds;
 pub use column::GroupColumn;
+pub use partial_blocks::{BlockGroups, PartialBlocks};
 use run_list::RunList;
 pub use writer::GroupWriter;
 
@@ -71,6 +73,8 @@ pub struct Group {
     pub(crate) by_key: SortedRows,
     /// What readers found out of the values of its zones.
     bounds: KnownBounds,
+    /// What rollups have of its rows, as far as readers needed it.
+    partial_blocks: PartialBlocks,
     /// The field by which its rows expire, and when the first of them does.
     expiry_field: Option<FieldId>,
     least_expiry: AtomicU64,
@@ -82,6 +86,12 @@ impl Group {
     pub fn row_count(&self) -> usize {
         // default: it was stored from a usize, so it always fits
         usize::try_from(self.length.load(Ordering::Acquire)).unwrap_or_default()
+    }
+
+    /// What rollups have of its rows.
+    #[must_use]
+    pub fn partial_blocks(&self) -> &PartialBlocks {
+        &self.partial_blocks
     }
 
     /// Bytes of row data, for deciding when to seal.

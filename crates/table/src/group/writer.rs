@@ -11,7 +11,7 @@ use esker_vfs::sync::AtomicU64;
 use super::bounds::KnownBounds;
 use super::column::GroupColumnWriter;
 use super::run_list::RunListWriter;
-use super::{Group, GroupColumn};
+use super::{Group, GroupColumn, PartialBlocks};
 use crate::column_map::ColumnMap;
 use crate::dead_blocks::DeadBlocks;
 use crate::key_order::SortedRows;
@@ -72,6 +72,7 @@ impl GroupWriter {
             dead_blocks: DeadBlocks::default(),
             succeeded: AtomicU64::new(0),
             by_key: SortedRows::default(),
+            partial_blocks: PartialBlocks::default(),
             bounds: KnownBounds::default(),
             expiry_field: schema.expiry_field().map(|field| field.id),
             least_expiry: AtomicU64::new(i64::MAX.cast_unsigned()),

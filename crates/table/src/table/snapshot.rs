@@ -181,6 +181,12 @@ impl TableSnapshot {
         &self.schema
     }
 
+    /// How many of the parts are row groups that all readers share: those come first.
+    #[must_use]
+    pub fn shared_parts(&self) -> usize {
+        self.shared_parts
+    }
+
     /// The same rows, as a schema that is made of this one by an alteration shows them.
     #[must_use]
     pub fn with_schema(&self, schema: &Arc<Schema>) -> Self {

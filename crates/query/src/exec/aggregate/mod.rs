@@ -17,6 +17,7 @@ mod pairs;
 pub(crate) mod partials;
 mod ranges;
 pub(crate) mod rollup_answer;
+mod rollup_tail;
 mod sketch;
 mod spans;
 mod spread;

@@ -151,6 +151,8 @@ pub(crate) struct Feeds<'a> {
     pub(crate) rows: &'a Bound,
     /// The first of them.
     pub(crate) first: &'a Bound,
+    /// The number of the row from which those are counted.
+    pub(crate) first_row: i64,
 }
 
 impl<'s> PartialGroups<'s> {
@@ -179,7 +181,8 @@ impl<'s> PartialGroups<'s> {
         let selection = picked.selection();
         let all = self.groups.ids(feeds.keys, rows, selection)?;
         self.count(&all, &evaluate(feeds.rows, rows, selection)?)?;
-        self.note_firsts(&all, &evaluate(feeds.first, rows, selection)?)?;
+        let firsts = evaluate(feeds.first, rows, selection)?;
+        self.note_firsts(&all, &firsts, feeds.first_row)?;
         let groups = self.groups.len();
         for (accumulator, feed) in self.groups.accumulators().zip(feeds.aggregates) {
             accumulator.resize(groups);
@@ -213,13 +216,18 @@ impl<'s> PartialGroups<'s> {
         self.groups.update_in(&all, rows, selection)
     }
 
-    fn note_firsts(&mut self, all: &[GroupIds<'_>], firsts: &Vector<'_>) -> Result<()> {
+    fn note_firsts(
+        &mut self,
+        all: &[GroupIds<'_>],
+        firsts: &Vector<'_>,
+        first_row: i64,
+    ) -> Result<()> {
         let Lanes::Ints(rows) = &firsts.lanes else { return Err(misfit()) };
         self.firsts.resize(self.groups.len(), (i64::MAX, 0));
         for (set, ids) in all.iter().enumerate() {
             for (group, row) in ids.numbers().iter().zip(rows.iter()) {
                 let first = self.firsts.get_mut(*group as usize).ok_or_else(misfit)?;
-                *first = (first.0.min(*row), set);
+                *first = (first.0.min(row.saturating_add(first_row)), set);
             }
         }
         Ok(())

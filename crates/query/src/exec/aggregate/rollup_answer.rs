@@ -29,7 +29,8 @@ use esker_format::{DataType, Room, Value};
 use esker_vfs::sabotage::Bug;
 
 use super::group_range;
-use super::partials::{Feed, Feeds, PartialGroups};
+use super::partials::{Feed, Feeds, PartialGroups, misfit};
+use super::rollup_tail;
 use crate::access_path::Access;
 use crate::bind::Stage;
 use crate::bound::{Bound, BoundAggregate, Comparison, Node};
@@ -51,7 +52,7 @@ use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 const HIDDEN_SHARE: usize = 8;
 
 /// How a step is answered by what is kept of a rollup.
-struct RollupAnswer {
+pub(super) struct RollupAnswer {
     /// What makes the keys of the step.
     keys: Vec<Bound>,
     /// What each of its aggregates gets.
@@ -89,7 +90,9 @@ pub(crate) fn known<'s>(
     if let Some(run) = scan.source.part(part_index).history() {
         return of_history((stage, run), charge, options).map(Some);
     }
-    let Some((run, answer)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
+    let Some((run, answer)) = choose(scan, stage, part_index, options)? else {
+        return rollup_tail::known(scan, stage, part_index, charge, options);
+    };
     let part = scan.source.part(part_index);
     let found = hidden(scan, part, options).and_then(|hidden| match hidden {
         Some(hidden) => {
@@ -130,8 +133,11 @@ fn of_history<'s>(
         let message = format!("the history of materialized view {name:?} has other groups");
         return Err(Error::invalid(message));
     };
-    let entries = (run.entries(), 0..run.entries().row_count());
-    let groups = answer.groups(stage, entries, charge, options)?.finish();
+    // They lie in the order in which events ended.
+    let range = 0..run.entries().row_count();
+    let mut groups = PartialGroups::new(Groups::new(stage));
+    answer.add_range(&mut groups, (run.entries(), range, 0), charge, options)?;
+    let groups = groups.finish();
     charge.set(groups.bytes())?;
     Ok(groups)
 }
@@ -149,7 +155,9 @@ pub(crate) fn chosen(
     if let Some(run) = scan.source.part(part_index).history() {
         return Ok(Some((run.name().to_owned(), run.entries().row_count())));
     }
-    let Some((run, _)) = choose(scan, stage, part_index, options)? else { return Ok(None) };
+    let Some((run, _)) = choose(scan, stage, part_index, options)? else {
+        return rollup_tail::chosen(scan, stage, part_index, options);
+    };
     let is_seen = hidden(scan, scan.source.part(part_index), options)?.is_some();
     Ok(is_seen.then(|| (run.name().to_owned(), run.entries().row_count())))
 }
@@ -224,11 +232,15 @@ fn hidden(scan: &Scan<'_>, part: &dyn Fragment, options: &Options) -> Result<Opt
 
 /// The batches of a zone, as small as the part wants them.
 fn batches(part: &dyn Fragment, zone: usize) -> Vec<Range<usize>> {
-    let zone_end = part.row_count().min((zone + 1) * ZONE_ROWS);
-    let (mut start, mut batches) = (zone * ZONE_ROWS, Vec::new());
+    batches_of(part, zone * ZONE_ROWS..part.row_count().min((zone + 1) * ZONE_ROWS))
+}
+
+/// The batches of some rows.
+pub(super) fn batches_of(part: &dyn Fragment, rows: Range<usize>) -> Vec<Range<usize>> {
+    let (mut start, mut batches) = (rows.start, Vec::new());
     let most = part.rows_at_once().max(1);
-    while start < zone_end {
-        let end = part.batch_end(start, most.min(zone_end - start)).clamp(start + 1, zone_end);
+    while start < rows.end {
+        let end = part.batch_end(start, most.min(rows.end - start)).clamp(start + 1, rows.end);
         batches.push(start..end);
         start = end;
     }
@@ -236,7 +248,7 @@ fn batches(part: &dyn Fragment, zone: usize) -> Vec<Range<usize>> {
 }
 
 /// The groups of rows that are not seen.
-fn gone<'s>(
+pub(super) fn gone<'s>(
     scan: &Scan<'s>,
     (stage, ends): (&'s Stage, Option<&RowsAtEnds>),
     (part, hidden): (&dyn Fragment, &[(Range<usize>, Mask)]),
@@ -261,14 +273,14 @@ fn gone<'s>(
 }
 
 /// The rows in the steps at the ends of a span of time.
-struct RowsAtEnds {
+pub(super) struct RowsAtEnds {
     steps: Predicate,
     /// Those of them that pass the filter.
     wanted: Predicate,
 }
 
 impl RowsAtEnds {
-    fn of(answer: &RollupAnswer, stage: &Stage) -> Option<Self> {
+    pub(super) fn of(answer: &RollupAnswer, stage: &Stage) -> Option<Self> {
         let steps = match answer.ends.as_slice() {
             [] => return None,
             [one] => one.clone(),
@@ -292,12 +304,18 @@ impl RowsAtEnds {
         self.zones(part).count() > (all / 2).max(2)
     }
 
-    /// Adds those of a part that the reader sees.
-    fn add(&self, groups: &mut Groups<'_>, part: &dyn Fragment, options: &Options) -> Result<()> {
+    /// Adds those of a part that the reader sees, of some batches.
+    pub(super) fn add(
+        &self,
+        groups: &mut Groups<'_>,
+        part: &dyn Fragment,
+        is_wanted: &dyn Fn(&Range<usize>) -> bool,
+        options: &Options,
+    ) -> Result<()> {
         let tables = CodeTables::default();
         for zone in self.zones(part) {
             options.expect_time_left()?;
-            for range in batches(part, zone) {
+            for range in batches(part, zone).into_iter().filter(is_wanted) {
                 let mut mask = match part.visible(range.clone()) {
                     Some(words) => Mask::from_words(&words, range.len()),
                     None => Mask::all(range.len()),
@@ -316,7 +334,7 @@ impl RowsAtEnds {
 
 impl RollupAnswer {
     /// How a step is answered; `None` where it is not.
-    fn of(stage: &Stage, shape: &RollupShape, limits: &Limits) -> Result<Option<Self>> {
+    pub(super) fn of(stage: &Stage, shape: &RollupShape, limits: &Limits) -> Result<Option<Self>> {
         let rows = Bound::field(shape.layout.rows(), DataType::U32);
         let over = OverKeys { shape, limits };
         let keys: Option<Vec<Bound>> =
@@ -353,34 +371,47 @@ impl RollupAnswer {
             return Ok(None);
         }
         let range = group_range::of(&self.conditions, self.key_count, entries)?;
-        let groups = self.groups(stage, (entries, range), charge, options)?;
+        let mut groups = PartialGroups::new(Groups::new(stage));
+        self.add_range(&mut groups, (entries, range, 0), charge, options)?;
         let groups = match takes_away {
             false => Some(groups.finish()),
             true => groups.without(gone(scan, (stage, ends.as_ref()), (part, hidden), options)?)?,
         };
         let Some(mut groups) = groups else { return Ok(None) };
         if let Some(ends) = ends {
-            ends.add(&mut groups, part, options)?;
+            ends.add(&mut groups, part, &|_| true, options)?;
         }
         charge.set(groups.bytes())?;
         Ok(Some(groups))
     }
 
-    /// The groups of what is kept, the rows that are not seen among them.
-    fn groups<'s>(
+    /// Adds what is kept of a block whose first row has this number.
+    pub(super) fn add_groups(
         &self,
-        stage: &'s Stage,
-        (entries, range): (&dyn Fragment, Range<usize>),
+        groups: &mut PartialGroups<'_>,
+        (entries, first_row): (&dyn Fragment, usize),
         charge: &mut Charge<'_>,
         options: &Options,
-    ) -> Result<PartialGroups<'s>> {
+    ) -> Result<()> {
+        let range = group_range::of(&self.conditions, self.key_count, entries)?;
+        self.add_range(groups, (entries, range, first_row), charge, options)
+    }
+
+    /// Adds groups of what is kept, the rows that are not seen among them.
+    fn add_range(
+        &self,
+        groups: &mut PartialGroups<'_>,
+        (entries, range, first_row): (&dyn Fragment, Range<usize>, usize),
+        charge: &mut Charge<'_>,
+        options: &Options,
+    ) -> Result<()> {
         let feeds = Feeds {
             keys: &self.keys,
             aggregates: &self.feeds,
             rows: &self.weights,
             first: &self.first,
+            first_row: i64::try_from(first_row).map_err(|_| misfit())?,
         };
-        let mut groups = PartialGroups::new(Groups::new(stage));
         let tables = CodeTables::default();
         let Range { mut start, end: len } = range;
         while start < len {
@@ -404,7 +435,7 @@ impl RollupAnswer {
             }
             start = end;
         }
-        Ok(groups)
+        Ok(())
     }
 }
 
