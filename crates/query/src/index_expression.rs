@@ -26,7 +26,8 @@ use crate::model::Expr;
 use crate::predicate::Predicate;
 use crate::row_expression::{self, changing};
 use crate::source::RunExpression;
-use crate::{Error, ErrorKind, FailedRow, Fragment, Inputs, Limits, Result, ZONE_ROWS, Zone};
+use crate::source::slices_at_hand::SlicesAtHand;
+use crate::{Error, ErrorKind, FailedRow, Inputs, Limits, Result, ZONE_ROWS};
 
 /// An expression over the fields of a row as a table keeps it: what an index orders rows by.
 ///
@@ -400,48 +401,6 @@ impl IndexedRows {
     fn leave_out(&mut self) {
         self.columns.iter_mut().flatten().for_each(Column::push_null);
         self.has.iter_mut().for_each(|has| has.push(false));
-    }
-}
-
-/// Rows at hand, by the columns that are read, which can be cut.
-pub(crate) struct SlicesAtHand<'a> {
-    pub(crate) columns: &'a [ColumnSlice<'a>],
-    pub(crate) rows: usize,
-}
-
-impl Fragment for SlicesAtHand<'_> {
-    fn row_count(&self) -> usize {
-        self.rows
-    }
-
-    fn visible_count(&self) -> Option<usize> {
-        Some(self.rows)
-    }
-
-    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
-        self.rows.min(start.saturating_add(rows_max))
-    }
-
-    fn column<'a>(
-        &'a self,
-        position: usize,
-        rows: Range<usize>,
-        _: &'a Room,
-    ) -> Result<ColumnSlice<'a>> {
-        let column = self.columns.get(position);
-        let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
-        match rows.end <= column.len {
-            true => Ok(column.rows(rows.start, rows.end)),
-            false => Err(Error::invalid("rows past the end")),
-        }
-    }
-
-    fn visible(&self, _rows: Range<usize>) -> Option<Vec<u64>> {
-        None
-    }
-
-    fn zone(&self, _position: usize, _zone: usize) -> Option<Zone<'_>> {
-        None
     }
 }
 

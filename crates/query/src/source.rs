@@ -10,6 +10,7 @@ pub(crate) mod rollup_blocks;
 pub(crate) mod rollup_layout;
 pub(crate) mod rollup_run;
 pub(crate) mod series;
+pub(crate) mod slices_at_hand;
 
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};

@@ -77,8 +77,8 @@ impl<'a> OpenRollup<'a> {
             return Vec::new();
         }
         let kept = group.partial_blocks();
+        // default: nobody has read it by this schema
         let rollups = kept.reading::<Vec<TableRollup>>(schema).unwrap_or_else(|| {
-            // default: nobody has read it by this schema
             let made = Arc::new(TableRollup::all(schema));
             kept.keep_reading(schema, Arc::clone(&made) as _);
             made

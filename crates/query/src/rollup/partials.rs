@@ -16,11 +16,12 @@ use crate::evaluate::{Mask, Picked, Rows};
 use crate::exec::aggregate::group::Groups;
 use crate::exec::aggregate::partials::misfit;
 use crate::filter::{CodeTables, keep};
-use crate::index_expression::{SlicesAtHand, decoded};
+use crate::index_expression::decoded;
 use crate::model::{Aggregate, Expr};
 use crate::predicate::Predicate;
 use crate::source::rollup_layout::RollupLayout;
 use crate::source::rollup_run::RollupShape;
+use crate::source::slices_at_hand::SlicesAtHand;
 use crate::{Error, ErrorKind, Inputs, Limits, Result, ZONE_ROWS, row_expression};
 
 /// Of groups that take more, nothing is kept.

@@ -279,21 +279,34 @@ fn an_expression_of_a_row_that_is_gone_fails_no_query() {
     assert_eq!(run("on").unwrap(), run("off").unwrap());
 }
 
+const OPEN: [&str; 9] = [
+    "SELECT * FROM spend",
+    "SELECT * FROM users",
+    "SELECT model, count(*), sum(cost) FROM events GROUP BY model",
+    "SELECT model, max(cost) FROM events GROUP BY model",
+    "SELECT sum(price), count(*) FROM events WHERE model = 'model 3'",
+    "SELECT model, sum(cost) FROM events WHERE t >= '2026-01-01 02:20' AND t < '2026-01-01 \
+         17:40' GROUP BY model",
+    "SELECT user_id, count(cost) FROM events WHERE cost > 10 AND user_id IN (3, 7) GROUP BY 1",
+    "SELECT model, sum(cost) FROM events GROUP BY ROLLUP (1)",
+    "SELECT user_id, id, count(*) FROM events WHERE id < 40000 GROUP BY 1, 2",
+];
+
+fn insert_open(db: &Database, from: i64, to: i64) {
+    let text = "INSERT INTO events SELECT g, timestamp '2026-01-01' + g * interval '1 second', \
+             CASE WHEN g % 11 = 0 THEN NULL ELSE 'model ' || (g % 7) END, g % 50, \
+             CASE WHEN g % 5 = 0 THEN NULL ELSE g * 7 % 1000 END, \
+             CAST((g % 997) / 8.0 AS decimal(12, 3)) FROM generate_series(?, ?) AS g";
+    db.sql(text, (from, to)).unwrap();
+}
+
 /// Rows that are not sealed: some of many, and of those that a reader does not see.
-#[test]
-fn blocks_of_open_groups_answer_as_their_rows_do() {
+fn open_rows() -> Database {
     let db = Options::new().memory().unwrap();
     let text = "CREATE TABLE events (id i64 PRIMARY KEY, t timestamp NOT NULL, model text, \
                 user_id u32 NOT NULL, cost i64, price decimal(12, 3))";
     db.sql(text, ()).unwrap();
-    let insert = |from: i64, to: i64| {
-        let text = "INSERT INTO events SELECT g, timestamp '2026-01-01' + g * interval '1 second', \
-             CASE WHEN g % 11 = 0 THEN NULL ELSE 'model ' || (g % 7) END, g % 50, \
-             CASE WHEN g % 5 = 0 THEN NULL ELSE g * 7 % 1000 END, \
-             CAST((g % 997) / 8.0 AS decimal(12, 3)) FROM generate_series(?, ?) AS g";
-        db.sql(text, (from, to)).unwrap();
-    };
-    insert(1, 70_000);
+    insert_open(&db, 1, 70_000);
     for view in [
         "spend AS SELECT date_trunc('hour', t) AS hour, model, count(*) AS n, sum(cost) AS cost, \
          avg(price) AS price, max(cost) AS most FROM events GROUP BY 1, 2",
@@ -303,18 +316,13 @@ fn blocks_of_open_groups_answer_as_their_rows_do() {
     ] {
         db.sql(&format!("CREATE MATERIALIZED VIEW {view}"), ()).unwrap();
     }
-    let questions = [
-        "SELECT * FROM spend",
-        "SELECT * FROM users",
-        "SELECT model, count(*), sum(cost) FROM events GROUP BY model",
-        "SELECT model, max(cost) FROM events GROUP BY model",
-        "SELECT sum(price), count(*) FROM events WHERE model = 'model 3'",
-        "SELECT model, sum(cost) FROM events WHERE t >= '2026-01-01 02:20' AND t < '2026-01-01 \
-         17:40' GROUP BY model",
-        "SELECT user_id, count(cost) FROM events WHERE cost > 10 AND user_id IN (3, 7) GROUP BY 1",
-        "SELECT model, sum(cost) FROM events GROUP BY ROLLUP (1)",
-        "SELECT user_id, id, count(*) FROM events WHERE id < 40000 GROUP BY 1, 2",
-    ];
+    db
+}
+
+#[test]
+fn blocks_of_open_groups_answer_as_their_rows_do() {
+    let db = open_rows();
+    let questions = OPEN;
     let compare = |at: &str| {
         for question in questions {
             assert_eq!(rows(&db, question, "on"), rows(&db, question, "off"), "{question} {at}");
@@ -339,7 +347,7 @@ fn blocks_of_open_groups_answer_as_their_rows_do() {
     db.sql("UPDATE events SET cost = cost + 1000, model = 'model 1' WHERE id % 211 = 5", ())
         .unwrap();
     compare("with rows that are gone");
-    insert(70_001, 140_000);
+    insert_open(&db, 70_001, 140_000);
     compare("with more rows");
     db.sql("DELETE FROM events WHERE id BETWEEN 9000 AND 30000", ()).unwrap();
     compare("with blocks that are gone");

@@ -22,9 +22,9 @@ use crate::evaluate::{Mask, Rows};
 use crate::exec::aggregate::group::Groups;
 use crate::exec::scan::Scan;
 use crate::filter::keep;
-use crate::index_expression::SlicesAtHand;
 use crate::options::{IndexUse, Options};
 use crate::predicate::Verdict;
+use crate::source::slices_at_hand::SlicesAtHand;
 use crate::source::{Fragment, RollupBlock};
 use crate::{ErrorKind, ZONE_ROWS};
 
