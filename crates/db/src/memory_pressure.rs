@@ -228,7 +228,7 @@ impl Engine {
     }
 
     /// Freezes the largest open group, so that it can be sealed. False when all are small.
-    fn freeze_largest(&self, catalogue: &mut Catalogue) -> bool {
+    pub(crate) fn freeze_largest(&self, catalogue: &mut Catalogue) -> bool {
         let bytes_of = |entry: &crate::catalogue::TableEntry| {
             // default: without an open group there is nothing to freeze
             entry.writer.open_group().map_or(0, |group| group.group().byte_count())

@@ -22,8 +22,11 @@ use crate::commit::ended_segments::EndedGroups;
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 
-/// The most bytes of groups in one commit, about: a frame of the log holds them.
-const BYTES_MAX: usize = 8 << 20;
+/// The most bytes of groups in one commit, about: a frame of the log holds them, and what is kept
+/// free of memory for commits under way.
+const BYTES_MAX: usize = 4 << 20;
+/// The same while memory is short.
+const FEW_BYTES: usize = 128 << 10;
 /// Bytes of a value that is no text, at the most.
 const WORD_BYTES: usize = 16;
 
@@ -59,11 +62,14 @@ impl Engine {
         (view, segments, rows): (&View, &BTreeMap<u64, Option<SegmentGroups>>, &[Existing]),
     ) -> Result<Vec<EndedGroups>> {
         let mut ended = Vec::with_capacity(histories.len());
-        let mut bytes = 0;
+        let (mut bytes, most) = match self.is_short_of_memory() {
+            true => (0, FEW_BYTES),
+            false => (0, BYTES_MAX),
+        };
         for (at, history) in histories.iter().enumerate() {
             let kept = history.core.schema();
             let bound = kept.stream().and_then(|s| s.ended_before(0, self.destroying_us(&kept)));
-            let mut into = Kept { schema: &kept, bound, rows: Batch::empty(&kept), bytes };
+            let mut into = Kept { schema: &kept, bound, rows: Batch::empty(&kept), bytes, most };
             for segment in view.segments().filter(|s| segments.contains_key(&s.id())) {
                 let known = segments.get(&segment.id()).and_then(Option::as_ref);
                 let known = known.filter(|known| known.dead == segment.dead_count());
@@ -170,6 +176,8 @@ struct Kept<'a> {
     bound: Option<i64>,
     rows: Batch,
     bytes: usize,
+    /// So many bytes are too many.
+    most: usize,
 }
 
 impl Kept<'_> {
@@ -194,7 +202,7 @@ impl Kept<'_> {
                 into.push(value)?;
             }
         }
-        match self.bytes > BYTES_MAX {
+        match self.bytes > self.most {
             false => Ok(()),
             true => Err(Error::new(ErrorKind::OverBudget, "more groups than one commit takes")),
         }

@@ -98,6 +98,11 @@ impl Engine {
         let old = self.old_events(core, &schema, &bounds)?;
         let has_loading = old.has_loading;
         let (histories, schema_now) = (&*self.histories_of(&schema)?, &schema);
+        if !histories.is_empty() && self.is_durable() && self.is_short_of_memory() {
+            // What the groups take is made room for, as writers make it.
+            self.freeze_largest(&mut *self.lock_for_change()?);
+            self.seal_frozen()?;
+        }
         if self.end_all(Ending { core, schema: schema_now, histories }, &old)? > 0 {
             return Ok(true);
         }
