@@ -36,6 +36,7 @@ use crate::catalog::computed_index;
 use crate::catalog::names::{NameHistory, Names, TEMPORARY_PREFIX};
 use crate::catalog::shared_sequence::Sequences;
 use crate::catalogue::Catalogue;
+use crate::channel::Channels;
 use crate::commit::bound_commits::BoundCommits;
 use crate::commit::gathered_events::GatheredEvents;
 use crate::commit::hooks::CommitHooks;
@@ -69,6 +70,8 @@ pub(crate) struct Engine {
     pub watermarks: Arc<Watermarks>,
     /// What else takes part in commits.
     pub hooks: CommitHooks,
+    /// Who listens to what.
+    pub channels: Channels,
     /// What commits become after which rows are gone that others may name.
     pub bound_commits: &'static dyn BoundCommits,
     pub registry: ReaderRegistry,

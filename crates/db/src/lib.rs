@@ -50,6 +50,7 @@ mod bucket;
 mod bulk_load;
 mod catalog;
 mod catalogue;
+mod channel;
 mod clock;
 mod commit;
 mod database;
@@ -91,6 +92,7 @@ pub use crate::catalog::names::{INFORMATION_SCHEMA, MAIN_SCHEMA, TEMPORARY_SCHEM
 pub use crate::catalog::namespace::NamespaceInfo;
 pub use crate::catalog::sequence::SequenceInfo;
 pub use crate::catalog::view::{ViewColumnInfo, ViewInfo, ViewOptions};
+pub use crate::channel::{FitsPattern, Listener, Notification};
 pub use crate::commit::acknowledge::Deferred;
 pub use crate::commit::by_key::RowUpdate;
 pub use crate::commit::coalesce::{Requests, SharedSync};

@@ -359,6 +359,10 @@ impl Dialect for EskerDialect {
         Ok(identity_option::read(parser)?.map(|option| Ok(Some(option))))
     }
 
+    fn supports_listen_notify(&self) -> bool {
+        true
+    }
+
     fn supports_notnull_operator(&self) -> bool {
         !Bug::NotnullNamesAColumn.is_planted()
     }

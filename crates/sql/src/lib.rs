@@ -27,6 +27,7 @@ mod asynchronous;
 mod call;
 mod change;
 mod changes_table;
+mod channel;
 mod collation;
 mod column;
 mod comment;
@@ -93,6 +94,7 @@ mod window;
 pub use alter::OptionalStep;
 #[cfg(feature = "async")]
 pub use asynchronous::{AsyncDatabase, AsyncPrepared, AsyncRows};
+pub use channel::ChannelStatement;
 pub use comment::{CommentStatement, Commented};
 pub use copy::{CopiedFile, CopyStatement};
 pub use cursor::CursorStatement;

@@ -10,6 +10,7 @@ use esker::{
 };
 use esker_query::model::{Change, Query, RowCount};
 
+use crate::channel;
 use crate::comment::{self, CommentStatement, Commented};
 use crate::copy::{self, Standard};
 use crate::definition::define;
@@ -275,6 +276,7 @@ impl Sql for Transaction {
                 "a transaction in SQL needs a session; this one is committed by its own calls",
             ),
             Statement::Setting(_) => refused(NO_SESSION),
+            Statement::Channel(_) => refused(channel::OUTSIDE_ONLY),
             Statement::Named(_) | Statement::Cursor(_) => refused(NAMES_NO_SESSION),
             Statement::Maintenance(_) => Err(maintenance::outside_only()),
             Statement::Watch(_) => Err(watch::refused()),
@@ -316,6 +318,7 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             "a transaction in SQL needs a session, which runs statements one after another",
         )),
         Statement::Setting(_) => Err(Error::new(ErrorKind::InvalidInput, NO_SESSION)),
+        Statement::Channel(statement) => channel::run(db, statement),
         Statement::Named(_) | Statement::Cursor(_) => {
             Err(Error::new(ErrorKind::InvalidInput, NAMES_NO_SESSION))
         }

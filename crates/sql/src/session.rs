@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 
 use esker::{
-    ChangeOptions, Database, Error, ErrorKind, FromRow, Limits, MAIN_SCHEMA, QueryOptions,
-    QueryResult, Result, Rows, Savepoint, Scope, Semantics, Transaction, Value,
+    ChangeOptions, Database, Error, ErrorKind, FromRow, Limits, Listener, MAIN_SCHEMA,
+    QueryOptions, QueryResult, Result, Rows, Savepoint, Scope, Semantics, Transaction, Value,
 };
 use esker_query::model::{Expr, SelectItem};
 use esker_query::{Explanation, Query};
@@ -53,6 +53,8 @@ pub struct Session {
     named: NamedStatements,
     /// Its temporary tables and views, once there are any.
     pub(crate) own: Option<Own>,
+    /// What it listens to.
+    pub(crate) listener: Option<Listener>,
 }
 
 /// What a session chooses.
@@ -84,6 +86,8 @@ pub(crate) struct Open {
     settings: Settings,
     /// How its temporary tables were.
     own: Mark,
+    /// Channels and what is said there once it is committed.
+    pub(crate) said: Vec<(String, String)>,
 }
 
 /// A savepoint, with what the session chose there.
@@ -92,8 +96,9 @@ pub(crate) struct Saved {
     name: String,
     savepoint: Savepoint,
     settings: Settings,
-    /// How many cursors had been opened.
+    /// How many cursors had been opened, and notifications said.
     cursors: usize,
+    said: usize,
     /// How its temporary tables were.
     pub(crate) own: Mark,
 }
@@ -119,7 +124,7 @@ impl Session {
     #[must_use]
     pub fn new(database: &Database) -> Self {
         let (settings, named) = (Settings::default(), NamedStatements::default());
-        Self { database: database.clone(), open: None, settings, named, own: None }
+        Self { database: database.clone(), open: None, settings, named, own: None, listener: None }
     }
 
     /// The same with what it chooses: where NULLs go in orders and what a division by zero is, as
@@ -490,6 +495,7 @@ impl Session {
             (Statement::Setting(statement), _) => self.set(statement),
             (Statement::Named(statement), _) => self.run_named(statement, options),
             (Statement::Cursor(statement), _) => self.run_cursor(statement, options),
+            (Statement::Channel(statement), _) => self.run_channel(statement),
             (_, None) => run(&self.database, statement, options),
             (_, Some(open)) => open.transaction.run_statement(statement, options),
         }
@@ -574,6 +580,9 @@ impl Session {
             self.own.iter_mut().for_each(|own| own.roll_back(&open.own));
             return Err(e);
         }
+        for (channel, payload) in open.said {
+            self.database.notify(channel.as_bytes(), payload.as_bytes());
+        }
         let Settings { session, path, .. } = chosen;
         self.settings = Settings { session, path, ..Settings::default() };
         self.own.iter_mut().try_for_each(Own::commit).map_err(|e| {
@@ -593,7 +602,8 @@ impl Session {
             let (savepoints, cursors) = (Vec::new(), Cursors::default());
             let (settings, own) = (self.settings.clone(), self.own_mark());
             self.own.iter_mut().try_for_each(Own::begin)?;
-            self.open = Some(Open { transaction, savepoints, cursors, settings, own });
+            let said = Vec::new();
+            self.open = Some(Open { transaction, savepoints, cursors, settings, own, said });
             return done("began a transaction");
         }
         let Some(open) = &mut self.open else {
@@ -617,7 +627,8 @@ impl Session {
                 let (kept, cursors) = (name.clone(), open.cursors.opened());
                 // default: there is nothing to go back to
                 let own = self.own.as_ref().map(Own::mark).unwrap_or_default();
-                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors, own });
+                let said = open.said.len();
+                open.savepoints.push(Saved { name: kept, savepoint, settings, cursors, said, own });
                 return done(&format!("savepoint {name}"));
             }
             TransactionStatement::RollbackTo(name) => {
@@ -625,8 +636,9 @@ impl Session {
                 open.transaction.rollback_to(saved.savepoint)?;
                 self.own.iter_mut().try_for_each(|own| own.go_back(&saved.own))?;
                 self.settings = saved.settings.clone();
-                let cursors = saved.cursors;
+                let (cursors, said) = (saved.cursors, saved.said);
                 open.cursors.close_later(cursors);
+                open.said.truncate(said);
                 open.savepoints.truncate(at + 1);
                 return done(&format!("rolled back to {name}"));
             }

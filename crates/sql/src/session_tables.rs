@@ -46,7 +46,10 @@ impl Session {
     pub(crate) fn is_placed(&self, statement: &Statement) -> bool {
         match statement {
             Statement::Qualified(_) | Statement::Temporary { .. } => true,
-            Statement::Transaction(_) | Statement::Setting(_) | Statement::Named(_) => false,
+            Statement::Transaction(_)
+            | Statement::Setting(_)
+            | Statement::Named(_)
+            | Statement::Channel(_) => false,
             _ => self.own.is_some() || self.search_path().is_some(),
         }
     }

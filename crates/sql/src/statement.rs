@@ -10,6 +10,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::alter::OptionalStep;
+use crate::channel::{self, ChannelStatement};
 use crate::comment::CommentStatement;
 use crate::conflict_target::join_paths;
 use crate::copy::{self, CopyStatement};
@@ -134,6 +135,8 @@ pub enum Statement {
         /// Of a rollup: for how long what its groups came to is kept when events end.
         history: Option<KeptFor>,
     },
+    /// Be told, or tell others: `LISTEN`, `UNLISTEN`, `NOTIFY`.
+    Channel(ChannelStatement),
     /// Set for how long the history of a materialized view is kept.
     SetViewRetention {
         /// Its name.
@@ -388,6 +391,9 @@ pub(crate) fn read(
         }
     }
     let read = parse_one(join_paths(tokens))?;
+    if let Some(statement) = channel::convert(&read)? {
+        return Ok(statement);
+    }
     match transaction::convert(&read)? {
         Some(statement) => Ok(statement),
         None => convert(read, text, parameters),

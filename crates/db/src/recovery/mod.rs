@@ -33,6 +33,7 @@ use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 use super::{Error, ErrorKind, Options, Result};
 use crate::catalog::names::{NameHistory, Names};
 use crate::catalogue::Catalogue;
+use crate::channel::Channels;
 use crate::commit::hooks::CommitHooks;
 use crate::commit::journal::Journal;
 use crate::commit::log_reserve::reserve_bytes;
@@ -187,6 +188,7 @@ impl Parts {
             journal,
             watermarks,
             hooks: CommitHooks::default(),
+            channels: Channels::default(),
             bound_commits: &TransactionCommits,
             registry,
             next_row_group: AtomicU64::new(1),

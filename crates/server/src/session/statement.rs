@@ -4,8 +4,8 @@ use esker::{PageOptions, Query, QueryOptions, Semantics, Snapshot, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Change, Expr, InsertRows};
 use esker_sql::{
-    CopyStatement, CursorStatement, Explain, MaintenanceStatement, NamedStatement, Outcome,
-    Statement,
+    ChannelStatement, CopyStatement, CursorStatement, Explain, MaintenanceStatement,
+    NamedStatement, Outcome, Statement,
 };
 
 use super::{Answer, Level, Session};
@@ -219,9 +219,11 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         },
         Statement::Transaction(_)
         | Statement::Setting(_)
+        | Statement::Channel(ChannelStatement::Listen(_) | ChannelStatement::Unlisten(_))
         | Statement::Named(_)
         | Statement::Cursor(_)
         | Statement::Maintenance(MaintenanceStatement::Analyze(_)) => (Level::Read, None),
+        Statement::Channel(_) => (Level::Write, None),
         Statement::Copy(copy) if copy.names_file() => (Level::Admin, None),
         Statement::Copy(CopyStatement::To { query, .. }) if query.takes_values() => {
             (Level::Write, None)

@@ -17,6 +17,7 @@ mod answers;
 #[cfg(feature = "async")]
 mod asynchronous;
 mod changes_beside;
+mod channels;
 mod correlated;
 mod distinct_estimates;
 mod explain;

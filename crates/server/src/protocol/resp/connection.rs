@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::state::{Pending, State, StepOutcome};
-use crate::Result;
 use crate::monitor::active_sessions::ActiveSession;
 use crate::protocol::binary::Stream;
 use crate::resources::budget::{SMALL_BYTES, Share};
 use crate::resources::fair_share::FairShare;
-use crate::session::{Session, panic_guard::caught};
+use crate::session::{Level, Session, panic_guard::caught};
 use crate::shared::Shared;
+use crate::{Result, ServerConfig};
+
+/// For how long who listens may be silent: ten years.
+const LISTENS_FOR: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -22,6 +25,7 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
     let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
     let mut state = State::of(shared, id);
     let mut stopping = shared.stopping.clone();
+    let woken = Arc::clone(&state.woken);
     let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
     let (mut fair_share, mut is_at_end) = (FairShare::default(), false);
     loop {
@@ -32,7 +36,11 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             }
             Err(e) => return end(&mut stream, &e, stall).await,
         };
+        let is_whole = state.push_told();
         let answered = settle(&mut state, &mut outgoing, stall).await;
+        if answered.is_ok() {
+            state.tell_said();
+        }
         stream.write_all(&state.reply.out, stall).await?;
         state.reply.out.clear();
         state.reply.out.shrink_to(4 << 10);
@@ -48,7 +56,10 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
         {
             return Ok(());
         }
-        if turn == StepOutcome::Full {
+        if !is_whole {
+            return end(&mut stream, &lost(), stall).await;
+        }
+        if turn == StepOutcome::Full || state.has_told() {
             continue;
         }
         if let Err(e) = incoming.wait(state.held_bytes(), stall).await {
@@ -58,17 +69,14 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             state.input = Vec::new();
         }
         let holds = state.watching.is_some() || state.queue.is_some();
-        let patience = match (state.input.is_empty(), holds) {
-            (false, _) => stall,
-            (true, true) => config.transaction_timeout.min(config.idle_timeout),
-            (true, false) => config.idle_timeout,
-        };
+        let patience = patience(&state, holds, config);
         tokio::select! {
             read = stream.read(&mut state.input) => {
                 let bytes = read?;
                 is_at_end = bytes == 0;
                 fair_share.note_read(bytes).await;
             }
+            () = woken.notified() => expect_let_in(&state)?,
             _ = stopping.changed() => {}
             () = ActiveSession::ended(active_session.as_ref()) => return Ok(()),
             () = tokio::time::sleep(patience) => {
@@ -79,6 +87,34 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             }
         }
     }
+}
+
+/// How long a client may be silent.
+fn patience(state: &State, holds: bool, config: &ServerConfig) -> Duration {
+    match (state.input.is_empty(), holds) {
+        (false, _) => config.stall_timeout,
+        (true, true) => config.transaction_timeout.min(config.idle_timeout),
+        // Who listens is silent.
+        (true, false) if state.subscriptions.is_some() => LISTENS_FOR,
+        (true, false) => config.idle_timeout,
+    }
+}
+
+/// Ends a connection that is told what others say, once it may no longer be.
+fn expect_let_in(state: &State) -> io::Result<()> {
+    let Some(session) = state.session.as_ref().filter(|_| state.subscriptions.is_some()) else {
+        return Ok(());
+    };
+    match session.expect(Level::Read, None) {
+        Ok(()) => Ok(()),
+        Err(e) => Err(io::Error::new(io::ErrorKind::PermissionDenied, e.to_string())),
+    }
+}
+
+/// Why a connection ends that did not read what it was told.
+fn lost() -> crate::Error {
+    let message = "notifications were lost, since more waited than are kept: listen anew";
+    crate::Error::new(crate::Code::LimitExceeded, message)
 }
 
 /// Why a connection ends that watches keys or has queued commands.

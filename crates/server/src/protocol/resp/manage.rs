@@ -9,6 +9,12 @@ use crate::Code;
 pub(super) const REDIS_VERSION: &str = "7.0.0";
 
 pub(super) fn ping(call: &mut Call<'_>) -> Outcome {
+    if call.state.subscriptions.is_some() && !call.reply.is_third && call.arguments.len() < 3 {
+        call.reply.array(2);
+        call.reply.bulk(b"pong");
+        call.reply.bulk(call.argument(1));
+        return Ok(());
+    }
     match call.arguments.len() {
         1 => call.reply.simple("PONG"),
         2 => call.reply.bulk(call.argument(1)),
@@ -30,6 +36,7 @@ pub(super) fn quit(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn reset(call: &mut Call<'_>) -> Outcome {
     call.state.forget();
+    call.state.subscriptions = None;
     call.state.name.clear();
     call.state.database = 0;
     call.reply.is_third = false;

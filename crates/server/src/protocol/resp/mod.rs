@@ -21,6 +21,7 @@
 //! | `table` | all commands |
 //! | `strings`, `numbers`, `set`, `expiry`, `keys` | doing those about keys |
 //! | `manage`, `client`, `config`, `info`, `describe` | doing the others |
+//! | `pubsub` | channels, of which nothing is stored |
 //! | `transactions`, `watch` | `MULTI` to `EXEC`, and the keys that are watched |
 //! | `glob`, `cursors` | patterns, and where scans go on |
 //! | `document` | the reference |
@@ -28,6 +29,8 @@
 #[cfg(test)]
 mod answers;
 mod call;
+#[cfg(test)]
+mod channels;
 mod client;
 mod config;
 mod connection;
@@ -47,6 +50,7 @@ mod manage;
 mod numbers;
 mod pipeline;
 mod protocol;
+mod pubsub;
 mod reads;
 mod reply;
 #[cfg(test)]

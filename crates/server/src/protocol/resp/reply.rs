@@ -78,6 +78,11 @@ impl Reply {
         self.count(b'*', count);
     }
 
+    /// What was not asked for: as it comes, in the third form.
+    pub fn push(&mut self, count: usize) {
+        self.count(if self.is_third { b'>' } else { b'*' }, count);
+    }
+
     pub fn set(&mut self, count: usize) {
         self.count(if self.is_third { b'~' } else { b'*' }, count);
     }

@@ -5,11 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use esker::Database;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::call::ANSWER_BYTES_MAX;
 use super::cursors::{Cursors, Place};
 use super::protocol::{Arguments, Parser};
+use super::pubsub::{Said, Subscriptions};
 use super::reply::Reply;
 use super::watch::Watching;
 use crate::auth::authenticator::{Admitted, Authenticator};
@@ -94,6 +96,12 @@ pub(super) struct State {
     pub is_exhausted: bool,
     /// The share of the budget of large answers.
     pub held: Option<Share>,
+    /// The channels that it listens to.
+    pub subscriptions: Option<Subscriptions>,
+    /// Told when something was said on them.
+    pub woken: Arc<Notify>,
+    /// What it has published, to be told once its answers may go.
+    pub said: Vec<Said>,
 }
 
 impl State {
@@ -123,6 +131,8 @@ impl State {
 
     pub fn active_session(&mut self, admitted: Admitted) {
         self.note_pending();
+        // They were those of another database, or other rights.
+        self.subscriptions = None;
         let mut session = admitted.session;
         session.register("resp");
         session.defer();

@@ -4,14 +4,15 @@
 use super::call::{Call, Outcome};
 use super::protocol::Arguments;
 use super::{
-    client, config, describe, expiry, info, keys, manage, numbers, set, strings, transactions,
-    watch,
+    client, config, describe, expiry, info, keys, manage, numbers, pubsub, set, strings,
+    transactions, watch,
 };
-use Group::{Connection, Generic, Server, Text, Transactions};
+use Group::{Channels, Connection, Generic, Server, Text, Transactions};
 
 /// What a command is about, as Redis groups them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
+    Channels,
     Connection,
     Generic,
     Server,
@@ -23,6 +24,7 @@ impl Group {
     /// As `COMMAND DOCS` has it.
     pub fn name(self) -> &'static str {
         match self {
+            Channels => "pubsub",
             Connection => "connection",
             Generic => "generic",
             Server => "server",
@@ -122,6 +124,7 @@ impl Command {
             (!self.has("fast"), "slow"),
             (self.has("dangerous"), "dangerous"),
             (self.group == Connection, "connection"),
+            (self.group == Channels, "pubsub"),
             (self.group == Transactions, "transaction"),
         ];
         all.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect()
@@ -214,6 +217,16 @@ const CONFIG: &[Command] = commands! {
     "config|help" "" 2 SLOW NONE Server describe::help, "the subcommands";
 };
 
+#[rustfmt::skip]
+const PUBSUB: &[Command] = commands! {
+    "pubsub|channels" "[pattern]"
+        -2 SLOW NONE Channels pubsub::channels, "the channels that are listened to";
+    "pubsub|help" "" 2 SLOW NONE Channels describe::help, "the subcommands";
+    "pubsub|numpat" "" 2 SLOW NONE Channels pubsub::patterns, "how many patterns there are";
+    "pubsub|numsub" "[channel ...]"
+        -2 SLOW NONE Channels pubsub::numbers, "how many listen to channels";
+};
+
 /// Every command, by name.
 #[rustfmt::skip]
 pub(super) const COMMANDS: &[Command] = commands! {
@@ -266,7 +279,14 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "pexpiretime" "key" 2 READ ONE Generic expiry::time, "EXPIRETIME in milliseconds";
     "ping" "[text]" -1 ANY NONE Connection manage::ping, "whether anybody is there";
     "psetex" "key ms value" 4 SLOW_PUT ONE Text set::setex, "SETEX in milliseconds";
+    "psubscribe" "pattern ..." -2 ANY NONE Channels pubsub::psubscribe,
+        "listens to channels as patterns say";
     "pttl" "key" 2 READ ONE Generic expiry::time, "TTL in milliseconds";
+    "publish" "channel text" 3 ANY NONE Channels pubsub::publish,
+        "tells those who listen now; how many there are";
+    "pubsub" "" -2 SLOW NONE Channels manage::no_subcommand, "who listens" => PUBSUB;
+    "punsubscribe" "[pattern ...]" -1 ANY NONE Channels pubsub::punsubscribe,
+        "listens to them no longer";
     "quit" "" -1 OPEN NONE Connection manage::quit, "ends the connection";
     "randomkey" "" 1 LONG_READ NONE Generic keys::randomkey, "some key";
     "rename" "key new" 3 SLOW_PUT (1, 2, 1) Generic keys::rename, "gives a value another key";
@@ -282,10 +302,13 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "setrange" "key offset value"
         4 SLOW_PUT ONE Text strings::setrange, "overwrites bytes of a value";
     "strlen" "key" 2 READ ONE Text strings::strlen, "the bytes of a value";
+    "subscribe" "channel ..." -2 ANY NONE Channels pubsub::subscribe, "listens to channels";
     "touch" "key ..." -2 READ ALL Generic keys::exists, "how many of the keys there are";
     "ttl" "key" 2 READ ONE Generic expiry::time, "in how many seconds a key ends";
     "type" "key" 2 READ ONE Generic keys::kind, "`string` or `none`";
     "unlink" "key ..." -2 WRITE ALL Generic keys::del, "the same as DEL";
+    "unsubscribe" "[channel ...]" -1 ANY NONE Channels pubsub::unsubscribe,
+        "listens to them no longer";
     "unwatch" "" 1 ANY NONE Transactions watch::unwatch, "watches nothing any more";
     "watch" "key ..." -2 QUEUE ALL Transactions watch::watch,
         "EXEC does nothing when others change one of the keys";

@@ -259,7 +259,7 @@ fn the_third_form_has_its_own_nulls_and_maps() {
         ("client getname", "$2|me|"),
         ("client id", ":1|"),
         ("client setinfo lib-name x", "+OK|"),
-        ("command count", ":57|"),
+        ("command count", ":63|"),
         (
             "command info get",
             "*1|*10|$3|get|:2|~2|+readonly|+fast|:1|:1|:1|~3|+@read|+@string|+@fast|~0|~0|*0|",

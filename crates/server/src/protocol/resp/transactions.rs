@@ -55,8 +55,9 @@ struct Attempt<'q> {
     watching: Option<&'q Watching>,
     /// How the connection was before.
     settings: Settings,
-    /// How much was answered before.
+    /// How much was answered before, and published.
     start: usize,
+    said: usize,
 }
 
 impl<'q> Attempt<'q> {
@@ -66,12 +67,13 @@ impl<'q> Attempt<'q> {
         watching: Option<&'q Watching>,
     ) -> Self {
         let (settings, start) = (state.settings(), state.reply.out.len());
-        Self { commands, watching, settings, start }
+        Self { commands, watching, settings, start, said: state.said.len() }
     }
 
     /// As if no command had been done.
     fn forget(&self, state: &mut State) {
         state.reply.out.truncate(self.start);
+        state.said.truncate(self.said);
         state.adopt(&self.settings);
         state.next_seat = None;
         // The shares of an attempt that others came between.

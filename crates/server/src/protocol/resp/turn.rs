@@ -25,6 +25,7 @@ impl State {
         loop {
             let turn = self.turn(true);
             out.append(&mut self.reply.out);
+            self.tell_said();
             if turn != StepOutcome::Full {
                 return out;
             }
@@ -176,6 +177,7 @@ impl State {
                 }
             }
         }
+        self.refuse_beside_listening(command.name)?;
         if let Some(queue) = &mut self.queue
             && !command.is_about_queue()
         {
