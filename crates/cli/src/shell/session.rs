@@ -13,6 +13,7 @@ use super::commands;
 use super::files::{Output, unquoted};
 use super::words::Words;
 use crate::failure::{Failure, Result};
+use crate::output::printable;
 use crate::remote::{MAIN_DATABASE, Remote};
 use crate::sql::Settings;
 use crate::{Console, remote};
@@ -261,6 +262,9 @@ impl Session {
                 Target::Here(statements) => settings.execute(statements, &statement, console),
                 Target::There(remote) => remote.execute((text, &statement), &settings, console),
             });
+            if let Target::Here(session) = target {
+                tell_notifications(session, console)?;
+            }
             done.map_err(|failure| failure.in_statement(text))?;
         }
         Ok(Next::Line)
@@ -340,4 +344,15 @@ pub(super) fn trailing(text: &str) -> Option<(&str, &str)> {
     let runs = matches!(command.split_whitespace().next(), Some(r"\g" | r"\watch"));
     let is_one = !command.contains('\n') && !before.trim().is_empty();
     (runs && is_one && esker_sql::open_quote(before).is_none()).then_some((before.trim(), command))
+}
+
+/// Says what was said on the channels that a session listens to.
+fn tell_notifications(session: &mut esker_sql::Session, console: &mut Console<'_>) -> Result<()> {
+    for told in session.notifications() {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (channel, payload) = (text(&told.channel), text(&told.payload));
+        let said = format!("channel {channel}: {payload}");
+        writeln!(console.err, "{}", printable(said.trim_end()))?;
+    }
+    Ok(())
 }
