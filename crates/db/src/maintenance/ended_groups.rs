@@ -82,7 +82,7 @@ impl Engine {
                 into.add(&history.groups_of_rows((view, rows), schema)?)?;
             }
             bytes = into.bytes;
-            if into.rows.len() > 0 {
+            if !into.rows.is_empty() {
                 ended.push(EndedGroups { history: Arc::clone(&history.core), rows: into.rows });
             }
         }

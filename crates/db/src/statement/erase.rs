@@ -138,7 +138,7 @@ fn refuse_kept(transaction: &Transaction, name: &str) -> Result<()> {
             continue;
         }
         let table = transaction.table(&at)?;
-        if table.schema().changes().is_some() {
+        if table.schema().is_feed() || table.schema().kept_changes().is_some() {
             let message = "would keep the values: expected ALTER TABLE … RESET (changes) before";
             let whose = if at == name { "its feed".to_owned() } else { format!("that of {at:?}") };
             return Err(Error::invalid(format!("ERASE in table {name:?}: {whose} {message}")));

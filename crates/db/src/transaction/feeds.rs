@@ -21,8 +21,10 @@ impl Transaction {
         definitions: &mut Definitions,
         (table, schema): (&str, Schema),
     ) -> Result<Schema> {
-        if schema.is_feed() {
-            return Err(Error::invalid("a feed is made with the table whose changes it has"));
+        if schema.is_companion() {
+            let message = "a feed is made with the table whose changes it has, a history with its \
+                           materialized view";
+            return Err(Error::invalid(message));
         }
         let kept = schema.kept_changes();
         let create = |(keep_us, _)| self.create_feed(definitions, table, keep_us);

@@ -199,7 +199,7 @@ fn choose<'s>(
 }
 
 /// Rows of a part, batch by batch.
-type Hidden = Vec<(Range<usize>, Mask)>;
+pub(super) type Hidden = Vec<(Range<usize>, Mask)>;
 
 /// The rows of a part that the reader does not see and that may pass, batch by batch; `None` where
 /// there are many.

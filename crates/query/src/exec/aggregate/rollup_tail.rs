@@ -13,7 +13,7 @@ use std::ops::Range;
 use esker_format::{ColumnSlice, Room};
 
 use super::partials::PartialGroups;
-use super::rollup_answer::{RollupAnswer, RowsAtEnds, batches_of, gone};
+use super::rollup_answer::{Hidden, RollupAnswer, RowsAtEnds, batches_of, gone};
 use crate::Result;
 use crate::access_path::Access;
 use crate::bind::Stage;
@@ -185,7 +185,7 @@ impl<'s> Tail<'_, 's> {
     }
 
     /// The rows of a block that are not seen, batch by batch; `None` where there are many.
-    fn hidden(&self, rows: &Range<usize>) -> Result<Option<Vec<(Range<usize>, Mask)>>> {
+    fn hidden(&self, rows: &Range<usize>) -> Result<Option<Hidden>> {
         let part = self.part;
         if part.visible_count() == Some(part.row_count()) {
             return Ok(Some(Vec::new()));

@@ -121,7 +121,9 @@ fn who_listens_may_be_silent_and_who_does_not_read_is_told() {
     let mut one = server.connect();
     send(&mut one, "SUBSCRIBE news");
     next(&mut one, "*3|$9|subscribe|$4|news|:1|".len() + 6);
-    std::thread::sleep(Duration::from_millis(500));
+    one.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    assert!(one.read(&mut [0; 8]).is_err_and(|e| e.kind() != std::io::ErrorKind::UnexpectedEof));
+    one.set_read_timeout(None).unwrap();
     assert_eq!(database.notify(b"news", b"hello"), 1);
     assert_eq!(next(&mut one, MESSAGE.len() + 7), MESSAGE);
     // Far more than the sockets and what is kept hold.
