@@ -18,7 +18,7 @@ use esker_query::{CollectedRows, Error, Options, Query, Source, Tables, View};
 
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::names::{
-    MAIN_PREFIX, MAIN_SCHEMA, ReadNames, TEMPORARY_PREFIX, TEMPORARY_SCHEMA,
+    MAIN_PREFIX, MAIN_SCHEMA, ReadNames, TEMPORARY_PREFIX, TEMPORARY_SCHEMA, history_name,
 };
 use crate::feed::changes_table::ChangesTable;
 use crate::feed::collected;
@@ -159,8 +159,14 @@ impl OpenTables {
         snapshot: &Snapshot,
         (name, view): (&str, &DefinedView),
     ) -> Result<Option<Arc<View>>> {
-        let Some(history) = snapshot.names().history_of(name, view) else { return Ok(None) };
+        let history = history_name(name);
+        if !view.stored.is_rollup || !snapshot.has_name(&history) {
+            return Ok(None);
+        }
         let history_core = snapshot.core(&history)?;
+        if !snapshot.schema_of(history_core)?.is_history() {
+            return Ok(None);
+        }
         let table = &view.view.query.table;
         let of_both = format!("{table} and {history}");
         let (rows, history) = (snapshot.table(table)?, snapshot.table_core(history_core)?);
