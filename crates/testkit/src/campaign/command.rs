@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use esker_vfs::sim::Generator;
 
+use super::rollup_history::rollup_workload;
 use super::watchdog::Watchdog;
 use super::{
     Report, WORKLOADS, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload,
@@ -22,6 +23,7 @@ usage: crash [MODE] [--seed N] [--threads N]
   --busy N          the same with many clients, seals, merges and checkpoints at once
   --buckets N       the same of buckets: entries that expire, ranges, batches, a clock set back
   --streams N       the same of streams: late events, loads, retention by class and window
+  --rollups N       the same of rollups that outlive their events
   --sweep [N]       N short workloads, in which each call fails, once and for ever, in each way
   --exhaustive [N]  every workload of up to 3 operations, every I/O, every subset; or a sample of N
   --directed        scenarios that chance finds too seldom
@@ -35,8 +37,8 @@ usage: crash [MODE] [--seed N] [--threads N]
                     each planted bug that breaks an invariant, or one: an assertion catches it
 
 one workload of a campaign, with all its images:
-  --workload N, --busy-workload N, --bucket-workload N, --stream-workload N, --sweep-workload N,
-  --exhaustive-workload N,
+  --workload N, --busy-workload N, --bucket-workload N, --stream-workload N, --rollup-workload N,
+  --sweep-workload N, --exhaustive-workload N,
   --rot-workload N, --bucket-rot-workload N, --lying-workload N,
   --lying-bucket-workload N
 ";
@@ -108,6 +110,7 @@ impl Arguments {
             "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
             "--buckets" => gather(threads, images(20_000), |n| bucket_workload(first + n)),
             "--streams" => gather(threads, images(20_000), |n| stream_workload(first + n)),
+            "--rollups" => gather(threads, images(20_000), |n| rollup_workload(first + n)),
             "--bucket-rot" => gather(threads, images(20_000), |n| bucket_rot_workload(first + n)),
             "--bucket-lies" => {
                 gather(threads, images(20_000), |n| lying_bucket_workload(first + n))
@@ -115,6 +118,7 @@ impl Arguments {
             "--workload" => crash_workload(number),
             "--bucket-workload" => bucket_workload(number),
             "--stream-workload" => stream_workload(number),
+            "--rollup-workload" => rollup_workload(number),
             "--busy-workload" => crash_busy_workload(number),
             "--sweep-workload" => sweep_workload(number, 1),
             "--exhaustive-workload" => exhaust(number),

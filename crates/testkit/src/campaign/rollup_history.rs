@@ -9,10 +9,11 @@ use std::time::Duration;
 use esker::{
     DataType, Database, KeptFor, Options, Query, Schema, StreamOption, Value, ViewOptions,
 };
-use esker_query::model::{Aggregate, Change, Delete, Expr, Function, Operator};
-use esker_vfs::sim::{CrashChoice, Generator, Options as SimOptions, Simulation};
+use esker_query::model::{Aggregate, Change, Delete, Expr, Function, Operator, Update};
+use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
 
 use super::directed::{Outcome, Scenario, open, revived, said};
+use super::{Report, quietly};
 
 pub(super) const SCENARIOS: [Scenario; 2] = [
     ("groups of events that end, and a crash at every I/O", crash_at_every_io),
@@ -20,7 +21,7 @@ pub(super) const SCENARIOS: [Scenario; 2] = [
 ];
 
 const WORKLOADS: u64 = 3;
-const STEPS: u64 = 14;
+const STEPS: u64 = 20;
 
 fn options(seed: u64) -> Options {
     // The end of a segment with few groups is one frame, of one with many several.
@@ -91,6 +92,11 @@ fn step(
             Ok(())
         }),
         4 => delete(db, n),
+        5 => match generator.below(3) {
+            0 => db.checkpoint(),
+            1 => update(db, n),
+            _ => db.wait_idle(),
+        },
         _ => {
             machine.advance_clock(Duration::from_secs(3_600 * (8 + generator.below(20))));
             db.wait_idle()
@@ -120,6 +126,29 @@ fn delete(db: &Database, n: i64) -> esker::Result<()> {
     })
 }
 
+/// Changes what some events cost.
+fn update(db: &Database, n: i64) -> esker::Result<()> {
+    db.transact(|within| {
+        let mut numbers = Query::table("events");
+        numbers.select(Expr::field("n"));
+        let found = within.query(&numbers)?.to_rows().into_iter().flatten();
+        let is_changed = |value: &Value| matches!(value, Value::Int(number) if number % 7 == n % 7);
+        let changed: Vec<Expr> = found.filter(is_changed).map(Expr::Literal).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let operands = std::iter::once(Expr::field("n")).chain(changed).collect();
+        let filter = Some(Expr::Apply(Operator::In, operands));
+        for table in ["events", "ever"] {
+            let set = vec![("cost".to_owned(), Expr::literal(n + 100))];
+            let update =
+                Update { table: table.into(), set, filter: filter.clone(), ..Update::default() };
+            within.change(&Change::Update(update))?;
+        }
+        Ok(())
+    })
+}
+
 fn rows(db: &Database, query: &Query) -> Result<Vec<String>, String> {
     let rows = db.query(query).map_err(said)?.to_rows();
     let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
@@ -142,41 +171,81 @@ fn expect_whole(db: &Database) -> Outcome {
 
 fn crash_at_every_io() -> Outcome {
     for seed in 0..WORKLOADS {
-        let machine = Simulation::new(seed, SimOptions { record: true, ..SimOptions::default() });
-        let db = open(options(seed), &machine)?;
-        create(&db)?;
-        let mut generator = Generator::new(seed, 71);
-        for n in 0..STEPS {
-            let n = i64::try_from(n).map_err(|e| e.to_string())?;
-            step(&db, &machine, &mut generator, n).map_err(said)?;
-            expect_whole(&db).map_err(|why| format!("workload {seed}, step {n}: {why}"))?;
-        }
-        for view in ["spend", "tiers"] {
-            let history = Query::table(format!("{view}$history"));
-            if db.query(&history).map_err(said)?.row_count() == 0 {
-                return Err(format!("workload {seed}: no events have ended"));
-            }
-        }
-        drop(db);
-        let journal = machine.journal().ok_or("a machine that records nothing")?;
-        let mut cursor = journal.cursor();
-        let mut image = 0;
-        loop {
-            image += 1;
-            let torn = CrashChoice::TornSubset { mask: u64::MAX, seed: image };
-            for choice in [CrashChoice::KeepNone, CrashChoice::Random(image), torn] {
-                let db = open(options(seed), &revived(&cursor.crash_image(choice)))?;
-                let at = |why| format!("workload {seed}, image {image}, {choice:?}: {why}");
-                expect_whole(&db).map_err(at)?;
-                db.wait_idle().map_err(said)?;
-                expect_whole(&db).map_err(at)?;
-            }
-            if !cursor.advance() {
-                break;
-            }
+        let history = crash_everywhere(seed, STEPS, &mut Report::default())?;
+        if !history {
+            return Err(format!("workload {seed}: no events have ended"));
         }
     }
     Ok(())
+}
+
+/// A random workload of a stream with rollups, crashed after every I/O.
+#[must_use]
+pub fn rollup_workload(seed: u64) -> Report {
+    let mut report = Report { workloads: 1, ..Report::default() };
+    let steps = 8 + Generator::new(seed, 73).below(14);
+    if let Err(why) = quietly(|| crash_everywhere(seed, steps, &mut report)) {
+        report.fail(why, format!("--rollup-workload {seed}"), Vec::new());
+    }
+    report
+}
+
+/// Whether there was anything of events that had ended.
+fn crash_everywhere(seed: u64, steps: u64, report: &mut Report) -> Result<bool, String> {
+    let machine = Simulation::new(seed, SimOptions { record: true, ..SimOptions::default() });
+    let db = open(options(seed), &machine)?;
+    create(&db)?;
+    let mut generator = Generator::new(seed, 71);
+    for n in 0..steps {
+        let n = i64::try_from(n).map_err(|e| e.to_string())?;
+        step(&db, &machine, &mut generator, n).map_err(said)?;
+        expect_whole(&db).map_err(|why| format!("workload {seed}, step {n}: {why}"))?;
+    }
+    let mut has_history = true;
+    for view in ["spend", "tiers"] {
+        let history = Query::table(format!("{view}$history"));
+        has_history &= db.query(&history).map_err(said)?.row_count() > 0;
+    }
+    drop(db);
+    let journal = machine.journal().ok_or("a machine that records nothing")?;
+    let mut cursor = journal.cursor();
+    let mut image = 0;
+    loop {
+        image += 1;
+        let torn = CrashChoice::TornSubset { mask: u64::MAX, seed: image };
+        for choice in [CrashChoice::KeepNone, CrashChoice::Random(image), torn] {
+            let at = |why| format!("workload {seed}, image {image}, {choice:?}: {why}");
+            let crashed = cursor.crash_image(choice);
+            recover(seed, &crashed, image, report).map_err(at)?;
+        }
+        if !cursor.advance() {
+            return Ok(has_history);
+        }
+    }
+}
+
+/// What a crash leaves is whole, and stays so while events go on ending, beside one more crash.
+fn recover(seed: u64, image: &CrashImage, number: u64, report: &mut Report) -> Outcome {
+    report.images += 1;
+    let machine = revived(image);
+    let db = open(options(seed), &machine)?;
+    expect_whole(&db)?;
+    machine.advance_clock(Duration::from_secs(3_600 * (number % 30)));
+    if number % 3 == 0 {
+        machine.crash_after_io(Some(number / 3 % 40));
+        let _ = db.wait_idle();
+        let again = machine.crash_image(CrashChoice::Random(number));
+        drop(db);
+        if let Some(crashes) = report.in_recovery.first_mut() {
+            *crashes += 1;
+        }
+        let db = open(options(seed), &revived(&again))?;
+        expect_whole(&db)?;
+        db.wait_idle().map_err(said)?;
+        return expect_whole(&db);
+    }
+    db.wait_idle().map_err(said)?;
+    expect_whole(&db)
 }
 
 fn deleted() -> Outcome {
