@@ -196,6 +196,8 @@ bugs! {
             "the groups of events that end are stored before these end",
         HistoryHasDeadRows "history_has_dead_rows"
             "the history of a rollup has events that were deleted before they ended",
+        TailBlockPastPrefix "tail_block_past_prefix"
+            "a block of an open group has rows that are newer than its reader",
         ErasureForgottenAtOpen "erasure_forgotten_at_open"
             "an erasure that a crash broke off does not go on",
         ErasedRowLeftInLog "erased_row_left_in_log"

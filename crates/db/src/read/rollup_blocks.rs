@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use esker_format::{Column, ColumnSlice, FieldId, Room, Schema};
+use esker_log::sabotage::Bug;
 use esker_query::{PartialAggregates, RollupBlock, RollupBlocks, RollupShape, ZONE_ROWS};
 use esker_table::group::{BlockGroups, Group};
 use esker_table::table::SnapshotPart;
@@ -131,8 +132,11 @@ impl RollupBlocks for OpenRollup<'_> {
     }
 
     fn blocks(&self) -> Result<Vec<RollupBlock>> {
-        let (id, kept, len) =
-            (self.rollup().id, self.group.partial_blocks(), self.part.row_count());
+        let (id, kept) = (self.rollup().id, self.group.partial_blocks());
+        let len = match Bug::TailBlockPastPrefix.is_planted() {
+            true => self.group.row_count(),
+            false => self.part.row_count(),
+        };
         let (mut blocks, mut start, mut left) = (Vec::new(), 0, NEW_ROWS_MAX);
         while start + ZONE_ROWS <= len {
             let fits = |size: &usize| start.is_multiple_of(*size) && start + size <= len;

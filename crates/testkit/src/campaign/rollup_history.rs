@@ -15,9 +15,10 @@ use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, 
 use super::directed::{Outcome, Scenario, open, revived, said};
 use super::{Report, quietly};
 
-pub(super) const SCENARIOS: [Scenario; 2] = [
+pub(super) const SCENARIOS: [Scenario; 3] = [
     ("groups of events that end, and a crash at every I/O", crash_at_every_io),
     ("groups of events that are deleted before they end", deleted),
+    ("blocks of an open group, beside older readers", blocks),
 ];
 
 const WORKLOADS: u64 = 3;
@@ -259,4 +260,45 @@ fn deleted() -> Outcome {
         expect_whole(&db)?;
     }
     db.check().map(drop).map_err(said)
+}
+
+/// Rows of a call, and how many are added before a snapshot is taken, and behind it.
+const CALL_ROWS: i64 = 1_000;
+const OLD_CALLS: i64 = 41;
+const ALL_CALLS: i64 = 90;
+
+/// A group that is written to, read with and without what a rollup has of its rows.
+fn blocks() -> Outcome {
+    let machine = Simulation::new(6, SimOptions::default());
+    let db = open(Options::new().background(false), &machine)?;
+    let fields = Schema::builder().field("n", DataType::I64).field("tier", DataType::Text);
+    let schema = fields.primary_key(["n"]).build().map_err(|e| e.to_string())?;
+    let table = db.create_table("rows", schema).map_err(said)?;
+    let mut counts = Query::table("rows");
+    counts.select(Expr::field("tier")).select(Expr::count());
+    counts.group_by = vec![Expr::field("tier")];
+    db.create_rollup("counts", &counts).map_err(said)?;
+    let (mut held, read) = (None, Query::table("counts"));
+    for call in 0..ALL_CALLS {
+        let row = |n: i64| vec![n.into(), Value::Text(format!("tier {}", n % 5))];
+        let rows: Vec<_> = (call * CALL_ROWS..(call + 1) * CALL_ROWS).map(row).collect();
+        table.insert_many(&rows).map_err(said)?;
+        if call == OLD_CALLS {
+            held = Some(db.snapshot().map_err(said)?);
+        }
+        let found = db.query(&read).map_err(said)?.to_rows();
+        expect_counts(&found, call + 1)?;
+        if let Some(held) = &held {
+            expect_counts(&held.query(&read).map_err(said)?.to_rows(), OLD_CALLS + 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn expect_counts(found: &[Vec<Value>], calls: i64) -> Outcome {
+    let expected = Value::Int(calls * CALL_ROWS / 5);
+    match found.len() == 5 && found.iter().all(|row| row.get(1) == Some(&expected)) {
+        true => Ok(()),
+        false => Err(format!("after {calls} calls the view shows {found:?}")),
+    }
 }

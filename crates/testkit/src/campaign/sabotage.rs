@@ -7,6 +7,7 @@ use crate::plans;
 use crate::streams::stream_workload;
 
 use super::planted::{self, CAUGHT};
+use super::rollup_history::rollup_workload;
 use super::{
     Report, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload, directed,
     lying_bucket_workload, lying_workload, rot_workload, sweep_workload,
@@ -16,10 +17,11 @@ use super::{
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 14] = [
+    let phases: [Phase; 15] = [
         ("directed scenarios", 1, directed),
         ("crash campaign of buckets", 12, bucket_workload),
         ("crash campaign of streams", 8, stream_workload),
+        ("crash campaign of rollups", 4, rollup_workload),
         ("plans", 24, |seed| plans::Cases { seed, count: 1, of_rollups: false }.report()),
         ("plans of rollups", 24, |seed| plans::Cases { seed, count: 1, of_rollups: true }.report()),
         ("histories", 8, drive::report),
