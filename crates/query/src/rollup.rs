@@ -14,10 +14,11 @@
 pub(crate) mod partials;
 
 use esker_format::schema::{INDEX_FIELDS_MAX, NewRollup, OPERANDS_MAX, RollupKey, RollupOperand};
-use esker_format::{DataType, FieldId, Schema};
+use esker_format::{DataType, FieldId, Schema, Value};
 
 use crate::bind::{bind_row, replace_aliases};
 use crate::index_expression::{by_names, refuse_unsteady};
+use crate::model::date_unit::Unit;
 use crate::model::{Aggregate, Expr, Function};
 use crate::{Error, Inputs, Query, Result, Tables};
 
@@ -168,16 +169,33 @@ impl Rollup {
         columns.map(|(place, _)| place).collect()
     }
 
-    /// The first column that is a field, or a step of it.
+    /// The column with the shortest steps of a field, and how long these are in microseconds, at
+    /// the most: 0 where it is the field itself.
     #[must_use]
-    pub fn step_of(&self, field: &str) -> Option<usize> {
-        let is_field = |expr: &Expr| matches!(expr, Expr::Field(name) if name == field);
-        self.columns.iter().position(|column| match column {
-            RollupColumn::Key(Expr::Call(Function::DateTrunc | Function::DateBin, operands)) => {
-                operands.iter().any(is_field)
+    pub fn step_of(&self, field: &str) -> Option<(usize, u64)> {
+        let columns = self.columns.iter().enumerate();
+        let steps = columns.filter_map(|(at, column)| match column {
+            RollupColumn::Key(key) => Some((at, step_us(key, field)?)),
+            RollupColumn::Aggregate(..) => None,
+        });
+        steps.min_by_key(|(_, length_us)| *length_us)
+    }
+
+    /// A field of more than 18 digits of which sums are shown: none are kept of it.
+    #[must_use]
+    pub fn wide_sum(&self, schema: &Schema) -> Option<&str> {
+        let is_wide = |name: &str| {
+            let position = schema.position(name);
+            let field = position.and_then(|at| schema.fields().get(at));
+            field.is_some_and(|field| field.data_type.is_wide())
+        };
+        self.columns.iter().find_map(|column| match column {
+            RollupColumn::Aggregate(Aggregate::Sum | Aggregate::Avg, Some(name))
+                if is_wide(name) =>
+            {
+                Some(name.as_str())
             }
-            RollupColumn::Key(key) => is_field(key),
-            RollupColumn::Aggregate(..) => false,
+            _ => None,
         })
     }
 
@@ -356,6 +374,33 @@ impl FieldNames<'_> {
         }
         Ok(RollupColumn::Aggregate(*function, Some(field.name.clone())))
     }
+}
+
+/// How long the steps of a field may be to which a key cuts it.
+fn step_us(key: &Expr, field: &str) -> Option<u64> {
+    let is_field = |expr: &Expr| matches!(expr, Expr::Field(name) if name == field);
+    let (function, operands) = match key {
+        Expr::Call(function, operands) => (function, operands),
+        key => return is_field(key).then_some(0),
+    };
+    if !operands.iter().any(is_field) {
+        return None;
+    }
+    let length = operands.iter().find_map(|operand| match (function, operand) {
+        (Function::DateTrunc, Expr::Literal(Value::Text(unit))) => {
+            u64::try_from(Unit::from_name(unit)?.longest_us()).ok()
+        }
+        (Function::DateBin, Expr::Literal(Value::Interval(length))) => {
+            u64::try_from(length.length_us()).ok()
+        }
+        (Function::DateBin, Expr::Literal(Value::Text(length))) => {
+            let length: esker_format::Interval = length.parse().ok()?;
+            u64::try_from(length.length_us()).ok()
+        }
+        _ => None,
+    });
+    // Of steps that are not known it is not told when they end.
+    Some(length.unwrap_or(u64::MAX))
 }
 
 /// Whether values of a type have an order, as those of keys need.

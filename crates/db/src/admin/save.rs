@@ -98,12 +98,10 @@ impl Database {
             // A feed comes with its table, a history with its view.
             if !table.schema().is_companion() {
                 let schema = (**table.schema()).clone().with_feed(None);
-                copy_rows(table, self.create_table(name, schema)?)?;
+                self.create_table(name, schema)?;
             }
         }
-        for (_, name, feed) in tables.iter().filter(|(.., table)| table.schema().is_feed()) {
-            copy_rows(feed, self.table(name)?)?;
-        }
+        // Before there are rows: events may end as soon as they are there.
         Transaction::run(self.engine(), |within| {
             let names = snapshot.names();
             names.views.iter().try_for_each(|(name, view)| within.copy_view(name, view))?;
@@ -113,8 +111,11 @@ impl Database {
             }
             Ok(())
         })?;
-        for (_, name, history) in tables.iter().filter(|(.., table)| table.schema().is_history()) {
-            copy_rows(history, self.table(name)?)?;
+        for are_companions in [false, true] {
+            let is_it = |table: &SnapshotTable| table.schema().is_companion() == are_companions;
+            for (_, name, table) in tables.iter().filter(|(.., table)| is_it(table)) {
+                copy_rows(table, self.table(name)?)?;
+            }
         }
         self.wait_idle()
     }

@@ -272,7 +272,10 @@ fn is_bound(engine: &Engine, name: &str) -> bool {
 /// True when other tables change with its definition.
 fn is_with_others(core: &TableCore) -> bool {
     let schema = core.schema();
-    schema.is_bound() || schema.changes().is_some()
+    let is_rolled_up = || schema.indexes().iter().any(|index| index.is_rollup());
+    // What is kept of a stream's rollups outlives its events.
+    let may_have_histories = schema.stream().is_some() && is_rolled_up();
+    schema.is_bound() || schema.changes().is_some() || may_have_histories
 }
 
 /// References may have come since that was looked at.

@@ -32,6 +32,8 @@ use super::names::{Names, history_name};
 
 use crate::{Error, Result};
 
+const DAY_US: u64 = 86_400_000_000;
+
 /// The history of a view.
 pub(crate) fn of<'n>(names: &'n Names, view: &str) -> Option<&'n Arc<TableCore>> {
     names.get(&history_name(view)).filter(|core| core.schema().is_history())
@@ -55,6 +57,11 @@ pub(crate) fn schema_of(
         return Err(Error::invalid(message));
     };
     let partials = PartialAggregates::of(index, schema)?;
+    if let Some(field) = rollup.wide_sum(schema) {
+        let message =
+            format!("retention: no sums are kept of field {field:?}, of more than 18 digits");
+        return Err(Error::invalid(message));
+    }
     if partials.layout().types().contains(&DataType::Enum) {
         let message = "retention: expected keys and extremes of other types than enum, whose \
                        values may be named anew";
@@ -77,7 +84,7 @@ pub(crate) fn schema_of(
         };
         let named = view.columns.get(column).map(|column| column.name.clone());
         let name = named.ok_or_else(|| Error::corrupt("a key of a rollup that is no column"))?;
-        let is_time = Some(column) == step && *data_type == DataType::Timestamp;
+        let is_time = step.is_some_and(|(at, _)| at == column) && *data_type == DataType::Timestamp;
         builder = match is_time {
             true => builder.field(name.clone(), *data_type),
             false => builder.nullable(name.clone(), *data_type),
@@ -96,15 +103,16 @@ pub(crate) fn schema_of(
             )));
         }
         (KeptFor::Span(keep_us), Some(time)) => {
-            expect_longer(stream, keep_us)?;
+            expect_longer(rollup, schema, keep_us)?;
             builder.stream(time, [StreamOption::Retention(Some(keep_us))])
         }
     };
     Ok(builder.changes(Changes::History).build()?)
 }
 
-/// The column of a rollup that is the time of an event, or a step of it.
-fn step(rollup: &Rollup, schema: &Schema, stream: &Stream) -> Result<Option<usize>> {
+/// The column of a rollup that is the time of an event, or the shortest step of it, and how long
+/// that is.
+fn step(rollup: &Rollup, schema: &Schema, stream: &Stream) -> Result<Option<(usize, u64)>> {
     let lost = || Error::corrupt("a stream without a field of times");
     let time = schema.field_of(stream.time).ok_or_else(lost)?;
     Ok(rollup.step_of(&time.name))
@@ -121,14 +129,20 @@ pub(crate) fn kept_text(schema: &Schema) -> Result<String> {
     Ok(retention.map_or_else(|| "forever".to_owned(), |(_, text)| text))
 }
 
-/// Refuses a history that ends before the events do.
-pub(crate) fn expect_longer(stream: &Stream, keep_us: u64) -> Result<()> {
-    let kept = (0..stream.class_count()).map(|class| stream.keep_us_of(class));
-    match kept.flatten().find(|kept_us| *kept_us > keep_us) {
-        None => Ok(()),
-        Some(_) => Err(Error::invalid(
-            "retention: the events are kept for longer than the view would be: expected a longer \
-             time, or 'forever'",
-        )),
+/// Refuses a history of which a group would end before the last of its events has: these end
+/// with their window, and the group by the beginning of its step.
+pub(crate) fn expect_longer(rollup: &Rollup, schema: &Schema, keep_us: u64) -> Result<()> {
+    let Some(stream) = schema.stream() else { return Ok(()) };
+    let Some((_, step_us)) = step(rollup, schema, stream)? else { return Ok(()) };
+    let kept = (0..stream.class_count()).filter_map(|class| stream.keep_us_of(class)).max();
+    let Some(kept_us) = kept else { return Ok(()) };
+    let needed_us = kept_us.saturating_add(step_us).saturating_add(stream.window_us());
+    if needed_us <= keep_us {
+        return Ok(());
     }
+    let days = needed_us.div_ceil(DAY_US);
+    Err(Error::invalid(format!(
+        "retention: the groups of a materialized view would end before their events have: expected \
+         {days} days or more, or 'forever'"
+    )))
 }

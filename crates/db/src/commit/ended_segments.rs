@@ -25,8 +25,9 @@ use crate::engine::Engine;
 use crate::table_version::TableVersion;
 use crate::{Error, Result};
 
-/// So many groups are so short that a frame with them takes what the log has in reserve.
-const ROWS_OF_RESERVE: usize = 64;
+/// Of so many bytes of groups a frame takes what the log has in reserve, which is twice as large at
+/// the least.
+const BYTES_OF_RESERVE: usize = 4 << 10;
 
 /// What ends.
 pub(crate) struct EndedEvents {
@@ -44,6 +45,8 @@ pub(crate) struct EndedGroups {
     pub history: Arc<TableCore>,
     /// New rows of it.
     pub rows: Batch,
+    /// The bytes of these and of those before them, about.
+    pub bytes: usize,
 }
 
 impl Engine {
@@ -70,8 +73,9 @@ impl Engine {
         self.stage_groups(catalogue, &mut set, &groups)?;
         self.extend(catalogue, &mut set, options)?;
         // What adds little may take what the log has in reserve, as it frees space.
-        let purpose = match groups.iter().map(|groups| groups.rows.len()).sum::<usize>() {
-            0..=ROWS_OF_RESERVE => Purpose::Frees,
+        // default: nothing is added
+        let purpose = match groups.last().map_or(0, |groups| groups.bytes) {
+            0..=BYTES_OF_RESERVE => Purpose::Frees,
             _ => Purpose::Adds,
         };
         let mut rows = Writer::new();
@@ -99,7 +103,7 @@ impl Engine {
         groups: &'r [EndedGroups],
     ) -> Result<()> {
         let options = CommitOptions::default();
-        for EndedGroups { history, rows } in groups {
+        for EndedGroups { history, rows, .. } in groups {
             let mut writes = TableWrites::new(TableVersion::newest(history));
             self.stage(catalogue, &mut writes, options, |writer, writes| {
                 let first_row_id = writer.reserve_row_ids(rows.len() as u64);

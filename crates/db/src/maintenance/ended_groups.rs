@@ -25,6 +25,8 @@ use crate::{Error, ErrorKind, Result};
 /// The most bytes of groups in one commit, about: a frame of the log holds them, and what is kept
 /// free of memory for commits under way.
 const BYTES_MAX: usize = 4 << 20;
+/// The same for one event: a frame has room for it.
+const ROW_BYTES_MAX: usize = 12 << 20;
 /// The same while memory is short.
 const FEW_BYTES: usize = 128 << 10;
 /// Bytes of a value that is no text, at the most.
@@ -55,6 +57,14 @@ impl Engine {
         Ok(found)
     }
 
+    /// Whether these are the histories of a stream's rollups still.
+    pub(super) fn are_histories_of(&self, schema: &Schema, known: &[History]) -> bool {
+        let names = self.names.load();
+        let rollups = schema.indexes().iter().filter(|index| index.is_rollup());
+        let now = rollups.filter_map(|index| rollup_history::of(names.newest(), &index.name));
+        now.map(|core| core.id()).eq(known.iter().map(|history| history.core.id()))
+    }
+
     /// The groups of events that end, to be stored with their end. Under the commit lock.
     pub(super) fn ended_groups(
         &self,
@@ -63,6 +73,8 @@ impl Engine {
     ) -> Result<Vec<EndedGroups>> {
         let mut ended = Vec::with_capacity(histories.len());
         let (mut bytes, most) = match self.is_short_of_memory() {
+            // One event has to end, whatever it takes.
+            _ if segments.is_empty() && rows.len() == 1 => (0, ROW_BYTES_MAX),
             true => (0, FEW_BYTES),
             false => (0, BYTES_MAX),
         };
@@ -83,7 +95,8 @@ impl Engine {
             }
             bytes = into.bytes;
             if !into.rows.is_empty() {
-                ended.push(EndedGroups { history: Arc::clone(&history.core), rows: into.rows });
+                let (history, rows) = (Arc::clone(&history.core), into.rows);
+                ended.push(EndedGroups { history, rows, bytes: into.bytes });
             }
         }
         Ok(ended)
@@ -159,7 +172,11 @@ impl History {
         }
         let slices: Vec<ColumnSlice<'_>> = columns.iter().map(ColumnSlice::from).collect();
         let groups = self.partials.compute_of(&slices, (rows.len(), &|_| None), usize::MAX)?;
-        groups.ok_or_else(|| self.too_many())
+        match groups {
+            // Its keys cannot be computed, so that it is in no answer of the view either.
+            None if rows.len() == 1 => Ok(Vec::new()),
+            groups => groups.ok_or_else(|| self.too_many()),
+        }
     }
 
     fn too_many(&self) -> Error {

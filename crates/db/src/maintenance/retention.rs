@@ -40,8 +40,6 @@ use crate::{Error, ErrorKind, Result};
 
 /// Rows that are deleted in one commit.
 const BATCH_ROWS: usize = 16 << 10;
-/// The same on a full disk.
-const FEW_ROWS: usize = 256;
 /// How often it is looked whether a window has passed.
 const LOOK_MAX_US: i64 = 60_000_000;
 /// The shortest time until the next look.
@@ -52,8 +50,8 @@ const LOOK_MIN_US: i64 = 10_000;
 struct Ending<'a> {
     core: &'a Arc<TableCore>,
     schema: &'a Arc<Schema>,
-    /// The histories of rollups that get what they came to: none where a program ends them.
-    histories: &'a [History],
+    /// The histories of rollups that get what they came to; `None` where a program ends them.
+    histories: Option<&'a [History]>,
 }
 
 /// Old events of a stream.
@@ -103,6 +101,7 @@ impl Engine {
             self.freeze_largest(&mut *self.lock_for_change()?);
             self.seal_frozen()?;
         }
+        let histories = Some(histories);
         if self.end_all(Ending { core, schema: schema_now, histories }, &old)? > 0 {
             return Ok(true);
         }
@@ -140,7 +139,7 @@ impl Engine {
         bounds: &EndBounds,
     ) -> Result<u64> {
         let old = self.old_events(core, schema, bounds)?;
-        self.end_all(Ending { core, schema, histories: &[] }, &old)
+        self.end_all(Ending { core, schema, histories: None }, &old)
     }
 
     fn end_all(
@@ -150,7 +149,7 @@ impl Engine {
     ) -> Result<u64> {
         let mut ended = 0;
         let mut batches = rows.chunks(BATCH_ROWS);
-        if ending.histories.is_empty() {
+        if ending.histories.is_none_or(<[_]>::is_empty) {
             // default: no rows beside those of segments
             let first = batches.next().unwrap_or_default();
             if !segments.is_empty() || !first.is_empty() {
@@ -172,8 +171,8 @@ impl Engine {
         Ok(ended)
     }
 
-    /// One commit; on a full disk segments alone, whose frame is small, and then few rows at a
-    /// time.
+    /// One commit; where there is no room for it, segments alone, whose frame is small, and half of
+    /// the rows at a time.
     fn end_batch(
         &self,
         ending: Ending<'_>,
@@ -181,12 +180,14 @@ impl Engine {
         rows: &[Location],
     ) -> Result<u64> {
         match self.commit_ends(ending, segments, rows) {
-            Err(e) if is_for_want_of_room(&e) && !rows.is_empty() => {
-                let mut ended = self.commit_ends(ending, segments, &[])?;
-                for few in rows.chunks(FEW_ROWS) {
-                    ended += self.commit_ends(ending, &BTreeSet::new(), few)?;
-                }
-                Ok(ended)
+            Err(e) if is_for_want_of_room(&e) && !segments.is_empty() && !rows.is_empty() => {
+                let ended = self.commit_ends(ending, segments, &[])?;
+                Ok(ended + self.end_batch(ending, &BTreeSet::new(), rows)?)
+            }
+            Err(e) if is_for_want_of_room(&e) && rows.len() > 1 => {
+                let (first, rest) = rows.split_at(rows.len() / 2);
+                let ended = self.end_batch(ending, segments, first)?;
+                Ok(ended + self.end_batch(ending, segments, rest)?)
             }
             ended => ended,
         }
@@ -212,10 +213,12 @@ impl Engine {
 
     fn commit_ends(
         &self,
-        Ending { core, schema, histories }: Ending<'_>,
+        Ending { core, schema, histories: kept }: Ending<'_>,
         segments: &BTreeSet<u64>,
         rows: &[Location],
     ) -> Result<u64> {
+        // default: none get them
+        let histories = kept.unwrap_or_default();
         let mut groups = BTreeMap::new();
         for segment in core.view().segments().filter(|s| segments.contains(&s.id())) {
             let of_segment = match histories.is_empty() {
@@ -227,6 +230,10 @@ impl Engine {
         let mut catalogue = self.lock_for_change()?;
         if core.schema().version() != schema.version() {
             return Err(conflict(format!("the schema of stream {:?} was changed", core.name())));
+        }
+        if kept.is_some() && !self.are_histories_of(schema, histories) {
+            let name = core.name();
+            return Err(conflict(format!("a view of stream {name:?} has got a history")));
         }
         catalogue.entry(core.id())?;
         let view = core.view();

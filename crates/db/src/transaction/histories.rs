@@ -9,12 +9,14 @@ use esker_query::Rollup;
 use esker_table::Table as TableCore;
 
 use super::Transaction;
+use super::definitions::Definitions;
 use super::tables::refuse_name;
 use super::undo::Taken;
 use crate::catalog::defined_view::DefinedView;
 use crate::catalog::kept_for::KeptFor;
 use crate::catalog::names::history_name;
 use crate::catalog::rollup_history::{self, expect_longer, schema_of};
+use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{TableSchemas, refuse_read};
 use crate::{Error, Result};
 
@@ -30,18 +32,45 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |_, definitions| {
             let history = history_name(name);
+            expect_usable("table", &history)?;
             refuse_name(definitions, &history)?;
-            let names = Arc::clone(&definitions.names);
-            let schema_of_table = |core: &Arc<TableCore>| self.schema_within(definitions, core);
-            let (query, others) = (&view.view.query, view.others.clone());
-            let tables = TableSchemas::of_query(&names, query, &schema_of_table, others)?;
-            let rollup = Rollup::of(query, &tables)?;
+            let rollup = self.rollup_within(definitions, view)?;
             let schema = self.version_within(definitions, &rollup.table)?.schema;
             let kept = schema_of((&rollup, &view.view), (schema.rollup(name), &schema), kept);
             let core = self.engine.new_numbered_table(&history, kept.map_err(at)?)?;
             definitions.create(&core, Vec::new())?;
             Ok(Taken::Nothing)
         })
+    }
+
+    fn rollup_within(&self, definitions: &Definitions, view: &DefinedView) -> Result<Rollup> {
+        let names = Arc::clone(&definitions.names);
+        let schema_of_table = |core: &Arc<TableCore>| self.schema_within(definitions, core);
+        let (query, others) = (&view.view.query, view.others.clone());
+        let tables = TableSchemas::of_query(&names, query, &schema_of_table, others)?;
+        Ok(Rollup::of(query, &tables)?)
+    }
+
+    /// Refuses events that are kept for longer than what their groups come to.
+    pub(super) fn expect_histories_outlive(
+        &self,
+        definitions: &Definitions,
+        (name, schema): (&str, &Schema),
+    ) -> Result<()> {
+        for index in schema.indexes().iter().filter(|index| index.is_rollup()) {
+            let Some(core) = rollup_history::of(&definitions.names, &index.name) else { continue };
+            let history = self.schema_within(definitions, core)?;
+            let kept = history.stream().and_then(|stream| stream.retention.keep_us);
+            let view = definitions.names.views.get(&index.name);
+            if let (Some(keep_us), Some(view)) = (kept, view) {
+                let rollup = self.rollup_within(definitions, view)?;
+                let longer = expect_longer(&rollup, schema, keep_us);
+                longer.map_err(|e| {
+                    e.at(format_args!("table {name:?}: materialized view {:?}", index.name))
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a rollup has a history.
@@ -100,10 +129,10 @@ impl Transaction {
             KeptFor::Ever => None,
             KeptFor::Span(keep_us) => Some(keep_us),
         };
-        if let (Some(stream), Some(keep_us)) = (events.stream(), keep_us) {
-            expect_longer(stream, keep_us)?;
-        }
         self.define(&mut self.state(), |_, definitions| {
+            if let Some(keep_us) = keep_us {
+                expect_longer(&self.rollup_within(definitions, &view)?, &events, keep_us)?;
+            }
             let history = history_name(name);
             let current = self.version_within(definitions, &history)?;
             let schema = kept_for(name, &current.schema, keep_us)?;

@@ -95,3 +95,50 @@ impl Unit {
         )))
     }
 }
+
+impl Unit {
+    /// How long a step of a unit may be, in microseconds: the time so long after one begins lies in
+    /// the next.
+    pub(crate) fn longest_us(self) -> i64 {
+        const SECOND: i64 = 1_000_000;
+        const DAY: i64 = 86_400 * SECOND;
+        match self {
+            Self::Microsecond => 1,
+            Self::Millisecond => 1_000,
+            Self::Second => SECOND,
+            Self::Minute => 60 * SECOND,
+            Self::Hour => 3_600 * SECOND,
+            Self::Day => DAY,
+            Self::Week => 7 * DAY,
+            Self::Month => 31 * DAY,
+            Self::Quarter => 92 * DAY,
+            Self::Decade => 3_653 * DAY,
+            Self::Century => 36_525 * DAY,
+            Self::Millennium => 365_243 * DAY,
+            // Years by whatever count.
+            _ => 371 * DAY,
+        }
+    }
+
+    /// Whether a step of it is made of whole steps of another.
+    pub(crate) fn has_steps(self, finer: Self) -> bool {
+        use Unit as U;
+        let order = [
+            U::Microsecond,
+            U::Millisecond,
+            U::Second,
+            U::Minute,
+            U::Hour,
+            U::Day,
+            U::Month,
+            U::Quarter,
+            U::Year,
+        ];
+        let place = |unit: Unit| order.iter().position(|known| *known == unit);
+        match (place(finer), self) {
+            (Some(finer), U::Week) => finer <= 5,
+            (Some(finer), unit) => place(unit).is_some_and(|place| finer <= place),
+            (None, _) => false,
+        }
+    }
+}

@@ -283,13 +283,15 @@ fn a_history_ends_by_a_retention_of_its_own() {
     with_views(&db);
     days(&db, &machine, 0..5);
     let first = rows(&db, "SELECT min(hour) FROM spend");
-    let shorter = "ALTER MATERIALIZED VIEW spend SET (retention = '4 days')";
+    let shorter = "ALTER MATERIALIZED VIEW spend SET (retention = '5 days')";
     assert_eq!(done(&db, shorter), "altered materialized view spend");
-    machine.advance_clock(DAY);
+    machine.advance_clock(DAY * 2);
     db.wait_idle().unwrap();
     assert!(first < rows(&db, "SELECT min(hour) FROM spend"));
+    let longer = error(&db, "ALTER TABLE events SET (retention = '10 days')");
+    assert!(longer.contains("\"spend\": retention: the groups"), "{longer}");
     for (refused, why) in [
-        ("ALTER MATERIALIZED VIEW spend SET (retention = '1 day')", "kept for longer"),
+        ("ALTER MATERIALIZED VIEW spend SET (retention = '1 day')", "would end before"),
         ("ALTER MATERIALIZED VIEW spend SET (retain = '1 day')", "expected retention"),
         ("ALTER MATERIALIZED VIEW paid SET (retention = '9 days')", "no key says when"),
         ("ALTER MATERIALIZED VIEW none SET (retention = '9 days')", "no materialized view"),
@@ -306,7 +308,7 @@ fn a_history_ends_by_a_retention_of_its_own() {
         (
             "CREATE MATERIALIZED VIEW a WITH (retention = '2 days') AS SELECT t, count(*) FROM \
           events GROUP BY 1",
-            "kept for longer",
+            "would end before",
         ),
         ("CREATE VIEW a WITH (retention = '9 days') AS SELECT tier FROM events", "materialized"),
     ] {
@@ -333,4 +335,103 @@ fn a_copy_has_the_history() {
     copy.wait_idle().unwrap();
     expect_right(&copy, "later in a copy");
     copy.check().unwrap();
+}
+
+/// What is read of a history does not depend on how its filter is written, nor on who reads it.
+#[test]
+fn filters_of_a_view_are_its_own() {
+    let machine = machine(17);
+    let db = open(&machine);
+    with_events(&db);
+    let filters = [
+        ("zero", "ms * 0.5 > 0.0"),
+        ("modulo", "n % 3 = 0"),
+        ("divided", "n / 2 > 10 AND tier = 'tier 1'"),
+        ("both", "tier IS NOT NULL AND CAST(ms AS f64) >= 0.0"),
+    ];
+    for (name, filter) in filters {
+        let text = format!(
+            "CREATE MATERIALIZED VIEW {name} WITH (retention = 'forever') AS SELECT tier, \
+             count(*) AS n, sum(cost) AS cost FROM events WHERE {filter} GROUP BY tier"
+        );
+        db.sql(&text, ()).unwrap();
+    }
+    for day in 0..6 {
+        add(&db, day * 1_000, day * 1_000 + 90);
+        machine.advance_clock(DAY);
+        db.wait_idle().unwrap();
+    }
+    let mut other = esker_sql::Session::new(&db);
+    other.sql("SET nulls_order = 'greatest'", ()).unwrap();
+    other.sql("SET division_by_zero = 'error'", ()).unwrap();
+    for (name, filter) in filters {
+        let ever =
+            format!("SELECT tier, count(*), sum(cost) FROM ever WHERE {filter} GROUP BY tier");
+        let (found, expected) = (rows(&db, &format!("SELECT * FROM {name}")), rows(&db, &ever));
+        assert_eq!(found, expected, "{name}");
+        let by_other = other.sql(&format!("SELECT * FROM {name} WHERE tier = 'tier 1'"), ());
+        let by_other = by_other.unwrap().answer().unwrap().to_rows();
+        let mut wanted = expected.clone();
+        wanted.retain(|row| row[0] == "tier 1".into());
+        assert_eq!(by_other, wanted, "{name}");
+    }
+}
+
+/// Groups with long texts, and more of them than one commit takes.
+#[test]
+fn long_groups_end_a_few_at_a_time() {
+    let machine = machine(18);
+    let db = open(&machine);
+    let stream = "stream = 't', retention = '3 days', window = '1 day'";
+    let text = format!("CREATE TABLE events (t timestamp NOT NULL, body text) WITH ({stream})");
+    db.sql(&text, ()).unwrap();
+    let view = "CREATE MATERIALIZED VIEW bodies WITH (retention = 'forever') AS \
+                SELECT t, max(body) AS body, count(*) AS n FROM events GROUP BY t";
+    db.sql(view, ()).unwrap();
+    for n in 0..80i64 {
+        let body = format!("{n}").repeat(if n % 20 == 0 { 90_000 } else { 9_000 });
+        let t = Value::Timestamp(db.clock().date_us - n);
+        db.sql("INSERT INTO events VALUES ($1, $2)", (t, body)).unwrap();
+    }
+    db.wait_idle().unwrap();
+    let before = rows(&db, "SELECT * FROM bodies");
+    machine.advance_clock(DAY * 5);
+    db.wait_idle().unwrap();
+    assert_eq!(rows(&db, "SELECT count(*) FROM events"), [[Value::Int(0)]]);
+    assert!(before == rows(&db, "SELECT * FROM bodies"));
+    db.checkpoint().unwrap();
+    db.wait_idle().unwrap();
+    db.close().unwrap();
+    let db = open(&machine);
+    assert!(before == rows(&db, "SELECT * FROM bodies"));
+    db.check().unwrap();
+}
+
+#[test]
+fn what_no_history_could_show_is_refused() {
+    let machine = machine(19);
+    let db = open(&machine);
+    let stream = "stream = 't', retention = '7 days'";
+    let fields = "t timestamp NOT NULL, wide decimal(20, 2)";
+    db.sql(&format!("CREATE TABLE events ({fields}) WITH ({stream})"), ()).unwrap();
+    for (kept, keys, shown, why) in [
+        ("forever", "date_trunc('day', t)", "sum(wide)", "more than 18 digits"),
+        ("30 days", "date_trunc('month', t)", "count(*)", "would end before"),
+        ("7 days", "date_trunc('minute', t)", "count(*)", "would end before"),
+    ] {
+        let text = format!(
+            "CREATE MATERIALIZED VIEW v WITH (retention = '{kept}') AS SELECT {keys} AS k, {shown} \
+             FROM events GROUP BY 1"
+        );
+        let e = error(&db, &text);
+        assert!(e.contains(why), "{text}: {e}");
+    }
+    // The shortest step decides when groups end.
+    let text = "CREATE MATERIALIZED VIEW v WITH (retention = '90 days') AS SELECT \
+                date_trunc('year', t) AS y, date_trunc('day', t) AS d, count(*) FROM events \
+                GROUP BY 1, 2";
+    db.sql(text, ()).unwrap();
+    let history = db.table("v$history").unwrap().schema().clone();
+    let time = history.stream().unwrap().time;
+    assert_eq!(history.field_of(time).unwrap().name, "d");
 }

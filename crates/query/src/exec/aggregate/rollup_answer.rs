@@ -125,7 +125,7 @@ fn of_history<'s>(
     options: &Options,
 ) -> Result<Groups<'s>> {
     let answer = match run.shape() {
-        Some(shape) => RollupAnswer::of(stage, shape, options.limits())?,
+        Some(shape) => RollupAnswer::of_history(stage, shape, options.limits())?,
         None => None,
     };
     let Some(answer) = answer.filter(|answer| answer.ends.is_empty()) else {
@@ -335,16 +335,34 @@ impl RowsAtEnds {
 impl RollupAnswer {
     /// How a step is answered; `None` where it is not.
     pub(super) fn of(stage: &Stage, shape: &RollupShape, limits: &Limits) -> Result<Option<Self>> {
-        let rows = Bound::field(shape.layout.rows(), DataType::U32);
         let over = OverKeys { shape, limits };
+        match over.filter(stage.filter.as_ref())? {
+            Some(filter) => Ok(Self::with(stage, &over, filter)),
+            None => Ok(None),
+        }
+    }
+
+    /// The same of the query of the rollup itself: what its keys do not tell of the filter is its
+    /// own condition, which all rows of its groups have met. Other conditions that are tested
+    /// below a grouping are on keys.
+    fn of_history(stage: &Stage, shape: &RollupShape, limits: &Limits) -> Result<Option<Self>> {
+        let over = OverKeys { shape, limits };
+        let mut wanted: Vec<&Bound> = Vec::new();
+        stage.filter.iter().for_each(|filter| conditions(filter, &mut wanted));
+        let told = wanted.iter().filter_map(|condition| over.bound(condition));
+        let filter = KeyFilter { conditions: told.collect(), ends: Vec::new() };
+        Ok(Self::with(stage, &over, filter))
+    }
+
+    fn with(stage: &Stage, over: &OverKeys<'_>, filter: KeyFilter) -> Option<Self> {
+        let shape = over.shape;
+        let rows = Bound::field(shape.layout.rows(), DataType::U32);
         let keys: Option<Vec<Bound>> =
             keys_of_rows(stage).iter().map(|key| over.bound(key)).collect();
         let feed = |aggregate: &BoundAggregate| over.feed(aggregate, &rows);
         let feeds: Option<Vec<Feed>> = stage.aggregates.iter().map(feed).collect();
-        let (Some(keys), Some(feeds)) = (keys, feeds) else { return Ok(None) };
-        let Some(KeyFilter { conditions, ends }) = over.filter(stage.filter.as_ref())? else {
-            return Ok(None);
-        };
+        let (Some(keys), Some(feeds)) = (keys, feeds) else { return None };
+        let KeyFilter { conditions, ends } = filter;
         let filter = match conditions.as_slice() {
             [] => None,
             [one] => Some(one.clone()),
@@ -353,7 +371,7 @@ impl RollupAnswer {
         let filter = Predicate::compile(filter.as_ref());
         let first = Bound::field(shape.layout.first(), DataType::U32);
         let key_count = shape.layout.rows();
-        Ok(Some(Self { keys, feeds, weights: rows, first, filter, conditions, key_count, ends }))
+        Some(Self { keys, feeds, weights: rows, first, filter, conditions, key_count, ends })
     }
 
     /// The groups of a part; `None` where its rows have to be looked at.
@@ -474,7 +492,7 @@ impl OverKeys<'_> {
     fn coarser(&self, bound: &Bound) -> Option<Bound> {
         let (wanted, of) = truncated(bound)?;
         let is_finer = |key: &&Bound| {
-            truncated(key).is_some_and(|(unit, key)| is_same(key, of) && has_steps(wanted, unit))
+            truncated(key).is_some_and(|(unit, key)| is_same(key, of) && wanted.has_steps(unit))
         };
         let key = self.key(self.shape.keys.iter().find(is_finer)?)?;
         if key.data_type != of.data_type {
@@ -576,7 +594,7 @@ impl OverKeys<'_> {
             return Ok(false);
         };
         let Some(step) = self.step(key, *limit)? else { return Ok(false) };
-        let Some(next) = step.checked_add(longest_us(unit)) else { return Ok(false) };
+        let Some(next) = step.checked_add(unit.longest_us()) else { return Ok(false) };
         let Some(next) = self.step(key, next)? else { return Ok(false) };
         let Some(kept) = self.key(key) else { return Ok(false) };
         let compare = |comparison, of: &Bound, with: i64| {
@@ -649,48 +667,4 @@ fn truncated(bound: &Bound) -> Option<(Unit, &Bound)> {
     let [unit, of] = operands.as_slice() else { return None };
     let Some(Value::Text(unit)) = unit.as_literal() else { return None };
     matches!(of.node, Node::Field(_)).then_some((Unit::from_name(unit)?, of))
-}
-
-/// How long a step of a unit may be: the time so long after one begins lies in the next.
-fn longest_us(unit: Unit) -> i64 {
-    const SECOND: i64 = 1_000_000;
-    const DAY: i64 = 86_400 * SECOND;
-    match unit {
-        Unit::Microsecond => 1,
-        Unit::Millisecond => 1_000,
-        Unit::Second => SECOND,
-        Unit::Minute => 60 * SECOND,
-        Unit::Hour => 3_600 * SECOND,
-        Unit::Day => DAY,
-        Unit::Week => 7 * DAY,
-        Unit::Month => 31 * DAY,
-        Unit::Quarter => 92 * DAY,
-        Unit::Decade => 3_653 * DAY,
-        Unit::Century => 36_525 * DAY,
-        Unit::Millennium => 365_243 * DAY,
-        // Years by whatever count.
-        _ => 371 * DAY,
-    }
-}
-
-/// Whether a step of the one unit is made of whole steps of the other.
-fn has_steps(unit: Unit, finer: Unit) -> bool {
-    use Unit as U;
-    let order = [
-        U::Microsecond,
-        U::Millisecond,
-        U::Second,
-        U::Minute,
-        U::Hour,
-        U::Day,
-        U::Month,
-        U::Quarter,
-        U::Year,
-    ];
-    let place = |unit: Unit| order.iter().position(|known| *known == unit);
-    match (place(finer), unit) {
-        (Some(finer), U::Week) => finer <= 5,
-        (Some(finer), unit) => place(unit).is_some_and(|place| finer <= place),
-        (None, _) => false,
-    }
 }
