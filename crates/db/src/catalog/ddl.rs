@@ -24,7 +24,9 @@ use crate::catalog::new_fields::NewFields;
 use crate::catalog::unique_build::BuildingUniques;
 use crate::catalog::usable_name::expect_usable;
 use crate::catalog::view_needs::{self, Altered};
-use crate::catalog::{bucket_alteration, checked_rows, index_test, looked_up, references};
+use crate::catalog::{
+    bucket_alteration, checked_rows, index_test, looked_up, references, rollup_history,
+};
 use crate::commit::conflict::conflict;
 use crate::commit::definitions::{
     AlteredTable, CreatedTable, Described, NewDefinitions, RemovedTable, TruncatedTable,
@@ -161,7 +163,8 @@ impl Database {
         }
         let engine = self.engine();
         if let Some(core) = engine.names.load().newest().get(name)
-            && references::concern_others(&core.schema(), alterations)
+            && (references::concern_others(&core.schema(), alterations)
+                || rollup_history::is_concerned(&core.schema(), alterations))
         {
             return self.alter_bound_table(name, alterations);
         }
@@ -272,10 +275,7 @@ fn is_bound(engine: &Engine, name: &str) -> bool {
 /// True when other tables change with its definition.
 fn is_with_others(core: &TableCore) -> bool {
     let schema = core.schema();
-    let is_rolled_up = || schema.indexes().iter().any(|index| index.is_rollup());
-    // What is kept of a stream's rollups outlives its events.
-    let may_have_histories = schema.stream().is_some() && is_rolled_up();
-    schema.is_bound() || schema.changes().is_some() || may_have_histories
+    schema.is_bound() || schema.changes().is_some()
 }
 
 /// References may have come since that was looked at.

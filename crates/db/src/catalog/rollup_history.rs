@@ -22,7 +22,7 @@
 
 use std::sync::Arc;
 
-use esker_format::schema::{Changes, Index, Stream, StreamOption};
+use esker_format::schema::{Alteration, Changes, Index, Stream, StreamOption};
 use esker_format::{DataType, Schema};
 use esker_query::{PartialAggregates, Rollup, View};
 use esker_table::Table as TableCore;
@@ -127,6 +127,13 @@ pub(crate) fn kept_text(schema: &Schema) -> Result<String> {
     let retention = options.into_iter().find(|(name, _)| *name == "retention");
     // default: it has no end
     Ok(retention.map_or_else(|| "forever".to_owned(), |(_, text)| text))
+}
+
+/// Whether changes of a stream may be such that histories of its rollups would end too early.
+pub(crate) fn is_concerned(schema: &Schema, alterations: &[Alteration]) -> bool {
+    let is_of_stream = |alteration: &Alteration| matches!(alteration, Alteration::SetStream(_));
+    let is_rolled_up = schema.indexes().iter().any(Index::is_rollup);
+    schema.stream().is_some() && is_rolled_up && alterations.iter().any(is_of_stream)
 }
 
 /// Refuses a history of which a group would end before the last of its events has: these end

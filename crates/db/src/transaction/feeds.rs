@@ -85,13 +85,15 @@ impl Transaction {
         definitions.rename(&from, &to, &feed)
     }
 
-    /// A table has another schema, by which its feed begins, ends, or is kept for another time.
-    pub(super) fn alter_feed(
+    /// A table has another schema, by which its feed begins, ends, or is kept for another time, and
+    /// which the histories of its rollups have to fit.
+    pub(super) fn alter_companions(
         &self,
         definitions: &mut Definitions,
         table: &str,
         (before, after): (&Schema, Arc<Schema>),
     ) -> Result<Arc<Schema>> {
+        self.expect_histories_outlive(definitions, (table, &after))?;
         if before.feed() != after.feed() {
             self.drop_feed(definitions, (table, before))?;
         }

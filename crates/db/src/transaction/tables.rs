@@ -226,8 +226,7 @@ impl Transaction {
                 let first = schema.references().len() - references.new;
                 self.test_references(state, definitions, (&current, &schema), first)?;
             }
-            self.expect_histories_outlive(definitions, (name, &schema))?;
-            let schema = self.alter_feed(definitions, name, (&current.schema, schema))?;
+            let schema = self.alter_companions(definitions, name, (&current.schema, schema))?;
             let mut taken = vec![take(state, &current, &schema)?];
             let holds_rows = (is_tested || is_of_rows || references.new > 0) && !is_new;
             definitions.alter(name, &current, (&schema, holds_rows), sequences)?;
