@@ -232,7 +232,7 @@ fn recover(seed: u64, image: &CrashImage, number: u64, report: &mut Report) -> O
     let db = open(options(seed), &machine)?;
     expect_whole(&db)?;
     machine.advance_clock(Duration::from_secs(3_600 * (number % 30)));
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         machine.crash_after_io(Some(number / 3 % 40));
         let _ = db.wait_idle();
         let again = machine.crash_image(CrashChoice::Random(number));
