@@ -70,7 +70,7 @@ pub(crate) struct Engine {
     pub watermarks: Arc<Watermarks>,
     /// What else takes part in commits.
     pub hooks: CommitHooks,
-    /// Who listens to what.
+    /// The listeners of channels.
     pub channels: Channels,
     /// What commits become after which rows are gone that others may name.
     pub bound_commits: &'static dyn BoundCommits,

@@ -20,7 +20,7 @@ pub enum ChannelStatement {
     Listen(String),
     /// No longer; of all channels without a name: `UNLISTEN channel`, `UNLISTEN *`.
     Unlisten(Option<String>),
-    /// Tell who listens: `NOTIFY channel`, `NOTIFY channel, 'payload'`.
+    /// Tell the listeners: `NOTIFY channel`, `NOTIFY channel, 'payload'`.
     Notify {
         /// The channel.
         channel: String,

@@ -24,7 +24,7 @@ impl fmt::Debug for Listener {
 }
 
 impl Database {
-    /// Tells those who listen to a channel at the moment; how many times, where one that has it by
+    /// Tells the listeners of a channel; how many times, where one that has it by
     /// several patterns counts for each. Nothing is stored.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! Channels: wake-ups for who listens, in this process.
+//! Channels: wake-ups for listeners in this process.
 //!
 //! ```text
 //! NOTIFY stock, 'bolt'     PUBLISH stock bolt
@@ -6,8 +6,8 @@
 //!                 Channels ─► queue of each listener that has the channel, or a pattern of it
 //! ```
 //!
-//! A notification is told to those who listen at the moment, and is stored nowhere: who comes
-//! later, or restarts, does not get it. What must not be missed is in a feed or a stream. A
+//! A notification goes to the listeners of the moment and is stored nowhere: one that comes later,
+//! or restarts, does not get it. What must not be missed is in a feed or a stream. A
 //! listener that does not take what it is told loses it beyond a number of bytes, and is told that
 //! it has.
 
@@ -41,7 +41,7 @@ pub struct Notification {
 /// Whether a channel fits a pattern: the pattern, and the name of the channel.
 pub type FitsPattern = fn(&[u8], &[u8]) -> bool;
 
-/// Who listens to what.
+/// The listeners of a database.
 #[derive(Default)]
 pub(crate) struct Channels {
     listeners: Mutex<BTreeMap<u64, Arc<Inbox>>>,

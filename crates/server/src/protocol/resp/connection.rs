@@ -14,7 +14,7 @@ use crate::session::{Level, Session, panic_guard::caught};
 use crate::shared::Shared;
 use crate::{Result, ServerConfig};
 
-/// For how long who listens may be silent: ten years.
+/// For how long a listener may be silent: ten years.
 const LISTENS_FOR: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
@@ -94,7 +94,7 @@ fn patience(state: &State, holds: bool, config: &ServerConfig) -> Duration {
     match (state.input.is_empty(), holds) {
         (false, _) => config.stall_timeout,
         (true, true) => config.transaction_timeout.min(config.idle_timeout),
-        // Who listens is silent.
+        // A listener is silent.
         (true, false) if state.subscriptions.is_some() => LISTENS_FOR,
         (true, false) => config.idle_timeout,
     }

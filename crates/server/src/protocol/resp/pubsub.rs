@@ -1,13 +1,13 @@
-//! PUBLISH, SUBSCRIBE and their like: what is said on channels is told to connections that listen
-//! at the moment, and is stored nowhere.
+//! PUBLISH, SUBSCRIBE and their like: what is said on a channel goes to the connections that
+//! listen at the moment and is stored nowhere.
 //!
 //! ```text
 //! PUBLISH ─ said ─► the answers before it are on the disk ─► channels of the database ─► inbox
 //!                                                                          wakes the connection
 //! ```
 //!
-//! What a client publishes is told once all that it wrote before is on the disk: who is woken finds
-//! it there. In the second form of the protocol a connection that listens does nothing else.
+//! What a client publishes is told once all that it wrote before is on the disk: a listener that
+//! wakes finds it there. In the second form of the protocol a connection that listens does nothing else.
 
 use std::sync::Arc;
 

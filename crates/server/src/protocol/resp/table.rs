@@ -283,8 +283,8 @@ pub(super) const COMMANDS: &[Command] = commands! {
         "listens to channels as patterns say";
     "pttl" "key" 2 READ ONE Generic expiry::time, "TTL in milliseconds";
     "publish" "channel text" 3 ANY NONE Channels pubsub::publish,
-        "tells those who listen now; how many there are";
-    "pubsub" "" -2 SLOW NONE Channels manage::no_subcommand, "who listens" => PUBSUB;
+        "tells the listeners of the moment; how many there are";
+    "pubsub" "" -2 SLOW NONE Channels manage::no_subcommand, "the listeners" => PUBSUB;
     "punsubscribe" "[pattern ...]" -1 ANY NONE Channels pubsub::punsubscribe,
         "listens to them no longer";
     "quit" "" -1 OPEN NONE Connection manage::quit, "ends the connection";
