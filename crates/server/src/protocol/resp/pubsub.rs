@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What a client publishes is told once all that it wrote before is on the disk: a listener that
-//! wakes finds it there. In the second form of the protocol a connection that listens does nothing else.
+//! wakes finds it there. In the second form of the protocol a connection that listens does nothing
+//! else.
 
 use std::sync::Arc;
 
