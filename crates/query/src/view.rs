@@ -102,6 +102,12 @@ impl View {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
+    /// The query as it means the same where nothing is chosen.
+    #[must_use]
+    pub fn query_by_default(&self) -> Query {
+        self.query_for(Semantics::default(), self.columns.len())
+    }
+
     /// The query as it means the same where others choose otherwise, with the first `count` of its
     /// columns.
     pub(crate) fn query_for(&self, reader: Semantics, count: usize) -> Query {

@@ -101,7 +101,7 @@ pub(crate) fn addition(
     view: &View,
     tables: &dyn Tables,
 ) -> Result<Option<(String, Alteration)>> {
-    let rollup = Rollup::of(&view.query, tables)?;
+    let rollup = Rollup::of(&view.query_by_default(), tables)?;
     let schema = tables.table(&rollup.table)?.schema().clone();
     let kept = rollup.kept(name, &schema)?;
     Ok(kept.map(|kept| (rollup.table, Alteration::AddRollup(kept))))
